@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { canaryDocument } from '../../../test/documents/builders.ts';
 import type { Canary } from '../../api/canary/canary.ts';
+import { localError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { checkMetrics } from './metrics.ts';
 
@@ -18,9 +19,10 @@ const template = (query: string) => ({
 });
 
 /** What the check says where the user that Holdfast runs as may read these external metrics of its own namespace. */
-async function linesFor(query: string, granted: readonly string[]) {
+async function linesFor(query: string, granted: readonly string[] | 'forbidden') {
   const transport = {
     async request({ body }: { body: { spec: { resourceAttributes: Record<string, string> } } }) {
+      if (granted === 'forbidden') throw localError('forbidden', 'bob may not impersonate');
       const { group, resource = '', verb, namespace } = body.spec.resourceAttributes;
       const isOurs = group === 'external.metrics.k8s.io' && verb === 'list' && namespace === 'default';
       return { status: 201, body: { status: { allowed: isOurs && granted.includes(resource) } } };
@@ -58,4 +60,8 @@ it('names an external metric of a namespace that the template may not read', asy
   expect(await linesFor('other/queue-length', ['queue-length'])).toMatchObject([
     { state: 'failed', detail: expect.stringContaining('--cross-namespace-refs') },
   ]);
+});
+
+it('keeps what it says of metrics where rights cannot be asked for', async () => {
+  expect(await linesFor('queue-length', 'forbidden')).toMatchObject([{ state: 'ok' }]);
 });
