@@ -296,6 +296,14 @@ data: {${data}, reason: sale}
     expect(exitCode).toBe(0);
   });
 
+  it('refuses a manifest in UTF-16, as Windows PowerShell writes it, instead of leaving it alone as other YAML', async () => {
+    write({ 'a.yaml': deployment });
+    writeFileSync(join(folder, 'b.yaml'), Buffer.from(`\ufeff${canary}`, 'utf16le'));
+    const { stdout, exitCode } = reportText(await validate({ paths: [folder] }), screen);
+    expect(stdout).toMatch(/b\.yaml:1: is not UTF-8 text/);
+    expect(exitCode).toBe(2);
+  });
+
   it('doubts a pause that pauses nothing', async () => {
     const paused = canary.replace(
       'namespace: shop}',

@@ -207,7 +207,9 @@ async function basesOf({ at, files }: Group): Promise<Iterable<string>> {
 
 /** Whether anything in a file claims to be an object of Kubernetes; pipelines, compose files and values do not. */
 function holdsObjects({ path, bytes }: SourceFile): boolean {
-  const text = new TextDecoder().decode(bytes);
+  // Windows PowerShell writes what it redirects like this, which no Source reads.
+  const isWide = bytes[0] === 0xff && bytes[1] === 0xfe;
+  const text = new TextDecoder(isWide ? 'utf-16le' : 'utf-8').decode(bytes);
   const isObject = /^(\s*\{)?\s*["']?(apiVersion|kind)["']?\s*:|^\s{0,4}"(apiVersion|kind)"\s*:/m.test(text);
   return isObject && !/(^|\/)\.sops\.ya?ml$/.test(path);
 }
