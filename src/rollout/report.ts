@@ -160,7 +160,7 @@ function verified(result: Result): Finding[] {
   const superseded = result.events.find((event) => event.reason === 'Superseded');
   if (superseded)
     return [{ type: 'Verified', status: 'False', reason: 'Superseded', message: superseded.message }];
-  if (run?.revert?.reject) {
+  if (run?.revert && (run.revert.reject || before?.status === 'Unknown')) {
     return [{ type: 'Verified', status: 'False', reason: run.revert.reason, message: run.revert.finding }];
   }
   return [];

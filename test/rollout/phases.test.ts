@@ -378,3 +378,14 @@ it('a primary whose image somebody set by hand is not said to be live as release
     /b.* was promoted, but kubectl-set changed spec\.template\.spec\.containers\[app\]\.image \(podinfo:by-hand, not b\)/,
   );
 });
+
+it('a release that Git took back while it was verified is not said to be verified still', () => {
+  const postPromotion = { ...new Model().canary.spec.postPromotion, successThreshold: 5 };
+  const model = released({ stepWeight: 50 }, GOOD, { postPromotion });
+  const isVerifying = () => model.status.postPromotion?.state === 'Verifying';
+  for (let tick = 0; tick < 300 && !isVerifying(); tick += 1) model.tick();
+  model.commit('a');
+  model.until('Succeeded');
+  const verified = model.status.conditions?.find(({ type }) => type === 'Verified');
+  expect(verified).toMatchObject({ status: 'False', reason: 'RevertedInGit' });
+});
