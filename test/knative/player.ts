@@ -42,7 +42,13 @@ export function playKnative(
   {
     fails = () => false,
     intervalMs = 50,
-  }: { fails?: (template: Spec['template']) => boolean; intervalMs?: number } = {},
+    pause = () => new Promise((resolve) => setTimeout(resolve, intervalMs)),
+  }: {
+    fails?: (template: Spec['template']) => boolean;
+    intervalMs?: number;
+    /** Before it looks again; by default for so long. */
+    pause?: () => Promise<unknown>;
+  } = {},
 ): KnativePlayer {
   const base = `/apis/serving.knative.dev/v1/namespaces/${namespace}`;
   let stopped = false;
@@ -109,7 +115,7 @@ export function playKnative(
   const running = (async () => {
     while (!stopped) {
       await look().catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, intervalMs));
+      await pause();
     }
   })();
   return {

@@ -1,7 +1,8 @@
 import type { PersonsDeed, PlannedFault, Point, Refusal } from './faults.ts';
 import { seeded } from './random.ts';
 import type { Plan, Reference } from './run.ts';
-import { type Scenario, scenarios } from './scenarios.ts';
+import type { Scenario } from './scenario.ts';
+import { scenarios } from './scenarios.ts';
 
 type Draw = {
   pick<T>(from: readonly T[]): T;
@@ -13,15 +14,18 @@ type Draw = {
 export async function drawPlan(
   referenceOf: (scenario: Scenario) => Promise<Reference>,
   seed: number,
+  among: readonly Scenario[] = scenarios,
 ): Promise<Plan> {
   const random = seeded(seed);
   const draw: Draw = {
     pick: (from) => from[Math.floor(random() * from.length)] as (typeof from)[number],
     upTo: (most) => 1 + Math.floor(random() * most),
   };
-  const reference = await referenceOf(draw.pick(scenarios));
+  const reference = await referenceOf(draw.pick(among));
   const count = draw.pick([1, 1, 2, 2, 3]);
-  const faults = Array.from({ length: count }, () => draw.pick(kinds)(draw, reference));
+  const { asksHooks, writesGit } = reference.scenario;
+  const all = [...kinds, ...(asksHooks ? hookKinds : []), ...(writesGit ? pushKinds : [])];
+  const faults = Array.from({ length: count }, () => draw.pick(all)(draw, reference));
   const standby = faults.some(({ kind }) => kind === 'partition') || draw.upTo(4) === 1;
   return { scenario: reference.scenario.name, seed, standby, faults };
 }
@@ -29,11 +33,17 @@ export async function drawPlan(
 const refusals: readonly Refusal[] = [403, 409, 429, 500, 503, 'drop', 'cut', 'hang'];
 const storms: readonly Refusal[] = [409, 429, 500, 503, 'drop', 'cut'];
 
+/** What one webhook or quota may be about. */
+const resources = [
+  ...['deployments', 'services', 'secrets', 'configmaps', 'canaries', 'sources', 'httproutes'],
+  ...['horizontalpodautoscalers', 'httpproxies', 'virtualservices', 'statefulsets'],
+];
+
 type DrawFault = (draw: Draw, reference: Reference) => PlannedFault;
 
 /** One row for each kind of fault, the commoner ones twice. */
 const kinds: readonly DrawFault[] = [
-  ...twice((draw, reference) => ({
+  ...twice<DrawFault>((draw, reference) => ({
     at: at(draw, reference, 'write'),
     kind: 'refuse',
     how: draw.pick(refusals),
@@ -51,6 +61,13 @@ const kinds: readonly DrawFault[] = [
     how: draw.pick(storms),
     seconds: draw.pick([2, 10, 40]),
   }),
+  ...twice<DrawFault>((draw, reference) => ({
+    at: anywhere(draw, reference),
+    kind: 'storm',
+    how: draw.pick([403, 409, 500, 'cut']),
+    seconds: draw.pick([20, 60, 120]),
+    writesOf: draw.pick(resources),
+  })),
   (draw, reference) => ({
     at: anywhere(draw, reference),
     kind: 'slow',
@@ -58,7 +75,7 @@ const kinds: readonly DrawFault[] = [
     seconds: draw.pick([10, 40]),
   }),
   (draw, reference) => ({ at: anywhere(draw, reference), kind: 'restart', seconds: draw.pick([1, 5, 30]) }),
-  ...twice((draw, reference) => ({
+  ...twice<DrawFault>((draw, reference) => ({
     at: at(draw, reference, 'line'),
     kind: 'watch',
     how: draw.pick(['hide', 'repeat', 'back']),
@@ -82,35 +99,76 @@ const kinds: readonly DrawFault[] = [
     how: draw.pick(['drop', 503, 400]),
     seconds: draw.pick([10, 60]),
   }),
-  ...twice((draw, reference) => ({
+  ...twice<DrawFault>((draw, reference) => ({
     at: at(draw, reference, 'write'),
     kind: 'kill',
     carriedOut: draw.pick([true, false]),
     seconds: draw.pick([1, 1, 25]),
     sameData: draw.pick([true, false]),
-    wallOffsetHours: draw.pick([0, 0, 1, -1, 24, -24]),
+    wallOffsetHours: reference.scenario.needsClock ? 0 : draw.pick([0, 0, 1, -1, 24, -24]),
   })),
   (draw, reference) => ({ at: anywhere(draw, reference), kind: 'stop', seconds: draw.pick([5, 20, 40, 60]) }),
   (draw, reference) => ({ at: anywhere(draw, reference), kind: 'partition', seconds: draw.pick([25, 60]) }),
   (draw, reference) => ({ at: anywhere(draw, reference), kind: 'person', ...draw.pick(deedsIn(reference)) }),
 ];
 
+/** The same for scenarios with webhooks. */
+const hookKinds: readonly DrawFault[] = twice<DrawFault>((draw, reference) => ({
+  at: anywhere(draw, reference),
+  kind: 'hooks',
+  how: draw.pick(['drop', 'cut', 'slow', 500, 403]),
+  seconds: draw.pick([10, 60]),
+}));
+
+/** The same for those in which Holdfast writes to Git. */
+const pushKinds: readonly DrawFault[] = twice<DrawFault>((draw, { scenario, ...reference }) => ({
+  at: anywhere(draw, { scenario, ...reference }),
+  kind: 'push',
+  how: draw.pick([
+    'drop',
+    'cut',
+    'slow',
+    500,
+    503,
+    ...(scenario.writesGit === 'branch' ? twice('race' as const) : []),
+  ]),
+  times: draw.pick([1, 1, 2]),
+}));
+
 const deployments = '/apis/apps/v1/namespaces/shop/deployments';
 const services = '/api/v1/namespaces/shop/services';
 
 /** What Holdfast makes again. Another image at rest is reported alone, and nothing says how many pods a primary has whose target others apply. */
-function deedsIn({ scenario }: Reference): ReadonlyArray<{ does: PersonsDeed; path: string }> {
+function deedsIn({ scenario, end }: Reference): ReadonlyArray<{ does: PersonsDeed; path: string }> {
   const deeds = scenario.hasForeignTarget ? [] : (['delete', 'scale to 0', 'scale to 1'] as const);
   const ofPrimary = deeds.map((does) => ({ does, path: `${deployments}/web-primary` }));
   const deletions = (paths: readonly string[]) => paths.map((path) => ({ does: 'delete' as const, path }));
-  const some = deletions([route]);
+  const isThere = (object: string) => [...end.keys()].some((place) => place.startsWith(`${object}.`));
+  const some = deletions([
+    route,
+    ...otherObjects.flatMap(([object, path]) => (isThere(object) ? [path] : [])),
+  ]);
   return scenario.leavesSome ? some : [...ofPrimary, ...deletions(madeServices), ...some];
 }
 
 const madeServices = ['web', 'web-primary', 'web-canary'].map((name) => `${services}/${name}`);
 const route = '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web';
 
-function twice(one: DrawFault): DrawFault[] {
+/** As they are called in an end, with their paths. */
+const otherObjects = [
+  ['projectcontour.io/httpproxies web', '/apis/projectcontour.io/v1/namespaces/shop/httpproxies/web'],
+  [
+    'networking.istio.io/virtualservices web',
+    '/apis/networking.istio.io/v1beta1/namespaces/shop/virtualservices/web',
+  ],
+  [
+    'autoscaling/horizontalpodautoscalers web-primary',
+    '/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/web-primary',
+  ],
+  ['/configmaps settings-primary', '/api/v1/namespaces/shop/configmaps/settings-primary'],
+] as const;
+
+function twice<T>(one: T): T[] {
   return [one, one];
 }
 

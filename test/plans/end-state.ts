@@ -1,5 +1,5 @@
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
-import type { Scenario } from './scenarios.ts';
+import type { Scenario } from './scenario.ts';
 import type { World } from './world.ts';
 
 type Json = Record<string, unknown>;
@@ -14,6 +14,10 @@ const kinds = [
   '/configmaps',
   '/secrets',
   'gateway.networking.k8s.io/httproutes',
+  'projectcontour.io/httpproxies',
+  'serving.knative.dev/services',
+  'networking.istio.io/virtualservices',
+  'networking.istio.io/destinationrules',
   'flagger.app/canaries',
   'holdfast.dev/sources',
 ];
@@ -41,13 +45,15 @@ const ofStatus: Readonly<Record<string, (status: Json) => Json>> = {
 export type End = ReadonlyMap<string, string>;
 
 /** Reads it from the world's store, as far as the scenario says what it is. */
-export function endState({ sandbox: { store } }: World, scenario: Scenario): End {
+export function endState({ sandbox: { store }, git }: World, scenario: Scenario): End {
   const isHistoryPartOfIt = !scenario.historyMayDiffer;
   const end = new Map<string, string>();
   for (const kind of kinds)
     for (const object of store.list(kind).filter(isOurs))
       if (isHistoryPartOfIt || !isRecord(object))
         flatten(`${kind} ${object.metadata.name}`, shownOf(kind, object, scenario), end);
+  for (const [name, commit] of git.refs()) end.set(`git ${name}`, commit);
+  if (scenario.writesGit === 'branch') withoutCommits(end);
   if (!isHistoryPartOfIt) return end;
   for (const { metadata, status } of store.list('flagger.app/canaries')) {
     const ended = ((status as Json | undefined)?.history ?? []) as Json[];
@@ -60,6 +66,13 @@ export function endState({ sandbox: { store } }: World, scenario: Scenario): End
   return end;
 }
 
+/** The time is in commits that are made meanwhile, and either of two with the same content may be named. Records are packed. */
+function withoutCommits(end: Map<string, string>): void {
+  for (const [place, value] of end)
+    if (place.endsWith('.data.release')) end.delete(place);
+    else end.set(place, value.replaceAll(/\b[0-9a-f]{40}\b/g, 'a commit'));
+}
+
 /** What is not alike in two ends. */
 export function differences(expected: End, seen: End): string[] {
   const places = [...new Set([...expected.keys(), ...seen.keys()])];
@@ -70,9 +83,12 @@ export function differences(expected: End, seen: End): string[] {
     );
 }
 
+/** Names that Holdfast makes up: cookies of session affinity, and what an approval of deletions is about. */
+const chosen = /(side=|prune:)\w+/g;
+
 function flatten(place: string, value: unknown, into: Map<string, string>): void {
   if (typeof value !== 'object' || value === null) {
-    if (value !== undefined) into.set(place, JSON.stringify(value));
+    if (value !== undefined) into.set(place, JSON.stringify(value).replaceAll(chosen, '$1'));
     return;
   }
   // An empty list or map says what its absence does.

@@ -16,7 +16,13 @@ export type Refusal = 403 | 409 | 429 | 500 | 503 | 'drop' | 'cut' | 'hang';
 /** One fault as it is drawn, kept and told. Durations in seconds. */
 export type PlannedFault = { readonly at: Point } & (
   | { readonly kind: 'refuse'; readonly how: Refusal; readonly times: number }
-  | { readonly kind: 'storm'; readonly how: Refusal; readonly seconds: number }
+  /** `writesOf`: of writes of this resource alone, as a webhook or a quota refuses them. */
+  | {
+      readonly kind: 'storm';
+      readonly how: Refusal;
+      readonly seconds: number;
+      readonly writesOf?: string;
+    }
   | { readonly kind: 'slow'; readonly byMs: number; readonly seconds: number }
   /** The API server is away, and then remembers nothing for watches. */
   | { readonly kind: 'restart'; readonly seconds: number }
@@ -36,7 +42,18 @@ export type PlannedFault = { readonly at: Point } & (
       readonly how: 'drop' | 'cut' | 'slow' | 500 | 503 | 403;
       readonly seconds: number;
     }
+  /** Pushes alone; `race`: somebody else is faster. */
+  | {
+      readonly kind: 'push';
+      readonly how: 'drop' | 'cut' | 'slow' | 500 | 503 | 'race';
+      readonly times: number;
+    }
   | { readonly kind: 'metrics'; readonly how: 'drop' | 503 | 400; readonly seconds: number }
+  | {
+      readonly kind: 'hooks';
+      readonly how: 'drop' | 'cut' | 'slow' | 500 | 403;
+      readonly seconds: number;
+    }
   /** With the write that begins it, before or after the server carried it out. */
   | {
       readonly kind: 'kill';
@@ -68,7 +85,8 @@ interface Behaviour {
   readonly begin?: (world: World, sender: HoldfastProcess | undefined) => void;
   readonly request?: (request: ApiRequest, what: RequestClass) => ApiFault;
   readonly line?: (line: WatchLine) => ReturnType<WatchRule>;
-  readonly git?: () => GitFault | undefined;
+  readonly git?: (isPush: boolean) => GitFault | undefined;
+  readonly hook?: () => GitFault | undefined;
   readonly end?: (world: World) => void;
 }
 
@@ -132,7 +150,8 @@ export function arm(world: World, faults: readonly PlannedFault[]): Tally {
     beginDue('line', line.userAgent);
     return first(active(), (each) => each.line?.(line));
   });
-  world.git.fault = () => first(active(), (each) => each.git?.());
+  world.git.fault = (isPush) => first(active(), (each) => each.git?.(isPush));
+  world.git.hooks.fault = () => first(active(), (each) => each.hook?.());
   for (const one of armed) if (one.at.on === 'second') world.clock.after(one.at.n * 1000, () => begin(one));
   return tally;
 }
@@ -160,7 +179,11 @@ function behaviourOf(world: World, fault: PlannedFault): Behaviour {
     case 'storm':
       return {
         seconds: fault.seconds,
-        request: (_, what) => (isOfApi(what) ? refusal(fault.how, what) : undefined),
+        request: ({ path }, what) => {
+          const { how, writesOf } = fault;
+          const isMeant = writesOf ? what === 'write' && path.includes(`/${writesOf}`) : isOfApi(what);
+          return isMeant ? refusal(how, what) : undefined;
+        },
       };
     case 'slow':
       return {
@@ -192,6 +215,10 @@ function behaviourOf(world: World, fault: PlannedFault): Behaviour {
       };
     case 'git':
       return { seconds: fault.seconds, git: () => gitFault(world, fault.how) };
+    case 'push':
+      return refusePushes(world, fault);
+    case 'hooks':
+      return { seconds: fault.seconds, hook: () => gitFault(world, fault.how) };
     case 'metrics':
       return {
         seconds: fault.seconds,
@@ -255,9 +282,22 @@ function perturb({ how, times, every }: Extract<PlannedFault, { kind: 'watch' }>
   };
 }
 
-function gitFault(world: World, how: Extract<PlannedFault, { kind: 'git' }>['how']): GitFault {
+function gitFault(world: World, how: Extract<PlannedFault, { kind: 'git' | 'hooks' }>['how']): GitFault {
   if (how === 'slow') return { until: world.wait(8_000) };
   return typeof how === 'number' ? { code: how } : how;
+}
+
+function refusePushes(world: World, { how, times }: Extract<PlannedFault, { kind: 'push' }>): Behaviour {
+  let left = times;
+  return {
+    git(isPush) {
+      if (!isPush || left === 0) return undefined;
+      left -= 1;
+      return how === 'race'
+        ? { until: world.git.commit({ [`note-${left}.txt`]: 'faster\n' }) }
+        : gitFault(world, how);
+    },
+  };
 }
 
 const hourMs = 3_600_000;

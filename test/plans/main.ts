@@ -15,6 +15,8 @@ const count = Number(value('count') ?? 2400);
 /** The part of the plans that this process plays: `2/3` is the second of three. */
 const [part = 1, parts = 1] = (value('part') ?? '1/1').split('/').map(Number);
 const keep = value('keep');
+/** Plans of those scenarios alone whose names this expression finds. */
+const about = value('about') ?? '';
 /** One plan to play again, as it was told. */
 const again = value('plan');
 
@@ -22,8 +24,10 @@ const folder = await mkdtemp(join(tmpdir(), 'holdfast-plans-'));
 const front = await startGitFront(folder);
 const references: Reference[] = [];
 const { scenario: only } = again === undefined ? {} : (JSON.parse(again) as Plan);
-for (const scenario of scenarios.filter(({ name }) => only === undefined || name === only))
-  references.push(await playReference(front, scenario));
+const among = scenarios.filter(({ name }) =>
+  only === undefined ? new RegExp(about).test(name) : name === only,
+);
+for (const scenario of among) references.push(await playReference(front, scenario));
 const plans: readonly Plan[] = again === undefined ? await all() : [JSON.parse(again) as Plan];
 
 const began = Date.now();
@@ -47,7 +51,9 @@ process.exit(differing === 0 ? 0 : 1);
 async function all(): Promise<readonly Plan[]> {
   const hiding = words.includes('--no-hiding') ? [] : references.flatMap(hidingPlans);
   const seeds = Array.from({ length: count }, (_, index) => first + index);
-  const drawn = await Promise.all(seeds.map((seed) => drawPlan(async ({ name }) => referenceOf(name), seed)));
+  const drawn = await Promise.all(
+    seeds.map((seed) => drawPlan(async ({ name }) => referenceOf(name), seed, among)),
+  );
   return [...hiding, ...drawn].filter((_, index) => index % parts === part - 1);
 }
 

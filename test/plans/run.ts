@@ -2,7 +2,8 @@ import { differences, type End, endState } from './end-state.ts';
 import { arm, type PlannedFault, type Tally } from './faults.ts';
 import type { GitFront, History } from './git-front.ts';
 import { seeded } from './random.ts';
-import { look, metricTemplates, type Scenario, type Seen } from './scenarios.ts';
+import { look, type Scenario, type Seen } from './scenario.ts';
+import { metricTemplates } from './scenarios/parts.ts';
 import { createWorld, type World } from './world.ts';
 
 /** A scenario and what goes wrong in it. */
@@ -40,7 +41,11 @@ const mostConflicts = 400;
 
 /** Plays a scenario undisturbed. Throws when it has no end. */
 export async function playReference(front: GitFront, scenario: Scenario): Promise<Reference> {
-  const history = await front.history(scenario.name.replaceAll(/[^a-z]+/g, '-'), scenario.commits);
+  const history = await front.history(
+    scenario.name.replaceAll(/[^a-z]+/g, '-'),
+    scenario.commits,
+    scenario.signed,
+  );
   const { findings, end, tally, virtualSeconds } = await play(front, { scenario, history, seed: 1 });
   if (findings.length > 0) throw new Error(`${scenario.name}, undisturbed: ${findings.join('; ')}`);
   return { scenario, history, end, tally, seconds: Math.ceil(virtualSeconds) };
@@ -67,7 +72,7 @@ async function play(front: GitFront, options: Play): Promise<Played> {
   const { scenario, history, seed, standby = false, faults = [] } = options;
   const chance = Math.random;
   Math.random = seeded(seed);
-  const world = await createWorld(front, history);
+  const world = await createWorld(front, history, scenario.writesGit !== undefined);
   try {
     for (const template of metricTemplates(world.sandbox.prometheusUrl))
       await world.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/metrictemplates', template);
@@ -106,7 +111,7 @@ async function actOut(world: World, { acts, isOver }: Scenario): Promise<(() => 
     users ??= usersOf(world, seen);
     const [next] = left;
     if (next?.when(seen)) {
-      await next.act(world);
+      await next.act(world, seen);
       left.shift();
     } else if (!next && isOver(seen)) return users;
     else await world.pass();

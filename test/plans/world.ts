@@ -16,6 +16,9 @@ export interface World {
   readonly clock: VirtualClock;
   readonly sandbox: Sandbox;
   readonly git: GitView;
+  /** Full SHAs of its history, oldest first. */
+  readonly commits: readonly string[];
+  readonly signer: string;
   /** Those that run, the first one first. */
   readonly processes: readonly HoldfastProcess[];
   /** Milliseconds since the world began. */
@@ -36,14 +39,14 @@ export interface World {
 const shortestStepMs = 100;
 const longestStepMs = 5_000;
 /** A world with a Source of this history and no process of Holdfast yet. */
-export async function createWorld(front: GitFront, history: History): Promise<World> {
+export async function createWorld(front: GitFront, history: History, writesGit = false): Promise<World> {
   const clock = createVirtualClock();
   const startMs = clock.nowMs();
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
   const sandbox = await startSandbox({ podReadyMs: 2_000, terminationMs: 1_000, clock });
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, sandbox.kubeconfig);
-  const git = front.view(history);
+  const git = await front.view(history, writesGit);
   const processes: HoldfastProcess[] = [];
   const killed: HoldfastProcess[] = [];
   let count = 0;
@@ -113,6 +116,8 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
     clock,
     sandbox,
     git,
+    commits: history.commits,
+    signer: history.signer,
     processes,
     ageMs: () => clock.nowMs() - startMs,
     start,
@@ -135,7 +140,7 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
         clock.advance(shortestStepMs);
       }
       await all;
-      git.close();
+      await git.close();
       await sandbox.close();
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },

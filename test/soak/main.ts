@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arm, type PlannedFault } from '../plans/faults.ts';
 import { startGitFront } from '../plans/git-front.ts';
-import { metricTemplates } from '../plans/scenarios.ts';
+import { metricTemplates } from '../plans/scenarios/parts.ts';
 import { createWorld, sourceOf, type World } from '../plans/world.ts';
 import { canary, deployment, imageOf, statusOf } from '../sandbox/holdfast-bed.ts';
 
