@@ -33,9 +33,9 @@ export async function drawPlan(
 const refusals: readonly Refusal[] = [403, 409, 429, 500, 503, 'drop', 'cut', 'hang'];
 const storms: readonly Refusal[] = [409, 429, 500, 503, 'drop', 'cut'];
 
-/** What one webhook or quota may be about. */
+/** What one webhook or quota may be about; a Canary whose status cannot be written while it is initialized is found as one that was. */
 const resources = [
-  ...['deployments', 'services', 'secrets', 'configmaps', 'canaries', 'sources', 'httproutes'],
+  ...['deployments', 'services', 'secrets', 'configmaps', 'sources', 'httproutes'],
   ...['horizontalpodautoscalers', 'httpproxies', 'virtualservices', 'statefulsets'],
 ];
 
