@@ -32,6 +32,9 @@ export const hooksUrl = 'http://hooks.invalid';
 
 /** A server of webhooks as a world sees it: each path says yes (200) until it is told otherwise. */
 interface Hooks {
+  url(path: string): string;
+  /** Paths with the phase or the reason of what was sent there, each once, of requests that were answered with yes. */
+  told(): ReadonlySet<string>;
   answer(path: string, code: number): void;
   fault: (() => GitFault | undefined) | undefined;
 }
@@ -72,6 +75,7 @@ interface View {
   /** Path of the repository of its own. */
   readonly own: string | undefined;
   readonly answers: Map<string, number>;
+  readonly told: Set<string>;
   head: number;
   fault: GitView['fault'];
   hookFault: Hooks['fault'];
@@ -104,7 +108,7 @@ export async function startGitFront(root: string): Promise<GitFront> {
       const answer = async () =>
         hook === undefined
           ? ask(view, rest, incoming, body)
-          : { status: view.answers.get(hook) ?? 200, type: 'text/plain', body: Buffer.from('as asked') };
+          : answerHook(view, hook, body, fault === undefined);
       await send(response, fault, answer);
     } catch {
       response.destroy();
@@ -159,7 +163,7 @@ export async function startGitFront(root: string): Promise<GitFront> {
       if (own) await cp(first, own, { recursive: true });
       const view: View = {
         ...{ history: history.name, own, head: 0, underWay: 0 },
-        ...{ answers: new Map(), fault: undefined, hookFault: undefined },
+        ...{ answers: new Map(), told: new Set<string>(), fault: undefined, hookFault: undefined },
       };
       views.set(id, view);
       return {
@@ -180,6 +184,8 @@ export async function startGitFront(root: string): Promise<GitFront> {
           return view.fault;
         },
         hooks: {
+          url: (path) => `${origin}/hooks/${path}`,
+          told: () => view.told,
           answer: (path, code) => void view.answers.set(path, code),
           set fault(fault) {
             view.hookFault = fault;
@@ -216,6 +222,14 @@ async function commitNext(
     return void (await commitFiles(own, { subject: `commit ${commit + 1}`, files }));
   await cp(join(root, `${name}-${commit}.git/objects`), join(own, 'objects'), { recursive: true });
   await moveRef(own, main, async () => after);
+}
+
+function answerHook({ answers, told }: View, path: string, body: Buffer, arrives: boolean): Answer {
+  const status = answers.get(path) ?? 200;
+  const sent = JSON.parse(body.toString()) as Partial<Record<'phase' | 'outcome' | 'reason', string>>;
+  const what = [path, sent.phase, sent.outcome, sent.reason].filter((word) => word !== undefined);
+  if (status < 300 && arrives) told.add(what.join(' '));
+  return { status, type: 'text/plain', body: Buffer.from('as asked') };
 }
 
 /** Puts a signed commit in the place of this one, at the head of main. */

@@ -58,6 +58,23 @@ const isFrozen = ({ status }: Seen) =>
     ({ type, status: is }) => type === 'Frozen' && is === 'True',
   );
 
+const receiver: Act = {
+  when: isNothing,
+  act: ({ send, git }) =>
+    send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/alertproviders', {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'AlertProvider',
+      metadata: { name: 'people', namespace: 'shop' },
+      spec: { type: 'webhook', address: git.hooks.url('alerts') },
+    }),
+};
+const telling = {
+  alerts: [{ name: 'people', severity: 'info', providerRef: { name: 'people' } }],
+  webhooks: [hook('post-rollout', { retries: 10 })],
+};
+/** A receiver that says no is not told again. */
+const told = { tells: true, acts: [receiver, follow, push(1, isInitialized)] } as const;
+
 const brokenPrimary = { PRIMARY_READY: 'false' };
 const withFailure = (onFailure: string) =>
   web({ progressDeadlineSeconds: 120, postPromotion: { interval: '10s', successThreshold: 2, onFailure } });
@@ -256,6 +273,21 @@ export const gates: readonly Scenario[] = [
         answers(({ status }) => String(status.message).includes('commit 3'), { 'confirm-rollout': 200 }),
       ],
     },
+  ),
+  release(
+    'release that people are told of',
+    [{ ...common(web({}, { ...byIterations, ...telling })), ...v(1) }, v(2)],
+    isLive(2),
+    told,
+  ),
+  release(
+    'bad release that people are told of',
+    [
+      { ...common(web({ progressDeadlineSeconds: 120 }, { ...byIterations, ...telling })), ...v(1) },
+      v(2, brokenPrimary),
+    ],
+    isBackOn(1),
+    told,
   ),
   release(
     'newer commit after a release that is held',
