@@ -39,6 +39,27 @@ test('a force-push is detected although the store was damaged in between', async
   expect((await source.poll(signal)).kind).toBe('rewritten');
 });
 
+test.each([
+  ['a force-push to an older commit', ['reset', '-q', '--hard', 'HEAD~2']],
+  ['a revert of the last commits', ['revert', '--no-edit', 'HEAD', 'HEAD~1']],
+])('%s is followed although the store forgot where its history ends', async (_, command) => {
+  const { repository } = fixture;
+  repository.bare('config', 'repack.writeBitmaps', 'true');
+  for (const version of [1, 2, 3]) repository.commit({ 'a.yaml': `a: ${version}` });
+  const source = fixture.source();
+  await source.poll(signal);
+  truncateSync(join(packFiles('.pack')[0] ?? '', '../../../shallow'), 0);
+  repository.git(...command);
+  repository.forcePush();
+  repository.bare('repack', '-q', '-a', '-d', '-b');
+
+  const { head } = await source.poll(signal);
+
+  expect(head.commit).toBe(repository.git('rev-parse', 'HEAD'));
+  const { files } = await source.readFiles(head.commit, '');
+  expect(files.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(['a: 1']);
+});
+
 test('what a server sends in the place of the commit that it was asked for does not stay on the disk', async () => {
   const { repository, server } = fixture;
   repository.commit({ 'a.yaml': 'a: 1' });

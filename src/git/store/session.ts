@@ -77,13 +77,17 @@ export function createSession(
     pause,
     async ensure({ commit, want = commit, depth }) {
       if (await hasWholeCommit(reader, commit)) return;
-      if (depth === undefined) await fetchUpdate(fetch, want, (await listHaves(reader)).length === 0);
+      const isFirst = (await listHaves(reader)).length === 0;
+      if (depth === undefined) await fetchUpdate(fetch, want, isFirst);
       else await fetch(want, depth);
       if (await hasWholeCommit(reader, commit)) return;
       // Otherwise each poll would leave another pack.
       await reader.close();
       if (fetched) await removePack(fetched);
       reader = createReader(gitdir);
+      // The server leaves out what the store holds by its own account, and that account may be wrong: without its shallow boundary it claims all of history.
+      if (!isFirst)
+        throw new GitError('Corrupt', `the local Git store ${gitdir} is damaged and is fetched again`);
       throw new GitError(
         'NotFound',
         `the Git server reported success but did not send commit ${commit}; it may have been removed`,

@@ -76,11 +76,11 @@ export async function readShallow(directory: string): Promise<Set<string>> {
   return new Set(text.split('\n').filter((line) => /^[0-9a-f]{40}$/.test(line)));
 }
 
-/** Replaces the shallow boundary in one step. */
+/** Replaces the shallow boundary in one step, also where the power fails: without it the store would claim all of history. */
 export async function writeShallow(directory: string, oids: ReadonlySet<string>): Promise<void> {
   await storage(async () => {
     const file = join(directory, 'shallow');
-    await writeFile(`${file}.new`, [...oids].map((oid) => `${oid}\n`).join(''));
+    await writeFile(`${file}.new`, [...oids].map((oid) => `${oid}\n`).join(''), { flush: true });
     await rename(`${file}.new`, file);
   });
 }
