@@ -73,6 +73,14 @@ test.each([
   expect(found.matching).toEqual(isInside ? [version] : []);
 });
 
+test('of tags that differ in their build alone, the highest build is followed', async () => {
+  const builds = ['1.2.0', '1.2.0+10', '1.2.0+9', '1.1.0+11'];
+
+  const found = await highestVersion('1.x', builds, (tag) => tag, pause);
+
+  expect(found.best).toBe('1.2.0+10');
+});
+
 test('other work gets its turn while many tags are compared with a long range', async () => {
   const many = Array.from({ length: 30_000 }, (_, index) => `v1.${index}.0`);
   let turns = 0;

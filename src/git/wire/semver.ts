@@ -1,4 +1,4 @@
-import { parse, Range, rcompare, type SemVer } from 'semver';
+import { compareBuild, parse, Range, type SemVer } from 'semver';
 import { GitError } from '../errors.ts';
 
 /** Versions inside one alternative of a range: of `range`, and of none of `not`. */
@@ -10,7 +10,8 @@ interface Alternative {
 /**
  * The item with the highest version inside the range, and all items inside it. Ranges mean what they mean to Flux (Masterminds semver 3):
  * `>=1.2 <2`, `^1.2`, `~1.2.3`, `1.x`, `*`, `1.0 - 2.0`, `!=1.4.2`, comma or space for "and", `||` for "or". An alternative takes pre-releases where one
- * of its bounds is one. A tag is a version with or without a `v` before it. A server may list hundreds of thousands of tags: `pause` is awaited
+ * of its bounds is one. A tag is a version with or without a `v` before it; of two that differ in their build alone (`1.2.0+5`), the higher build
+ * counts. A server may list hundreds of thousands of tags: `pause` is awaited
  * between them. Throws GitError Refused for a range that cannot be read.
  */
 export async function highestVersion<T>(
@@ -31,7 +32,7 @@ export async function highestVersion<T>(
     );
     if (isInside) found.push({ item, version });
   }
-  found.sort((left, right) => rcompare(left.version, right.version));
+  found.sort((left, right) => compareBuild(right.version, left.version));
   return { best: found[0]?.item, matching: found.map(({ item }) => item) };
 }
 
