@@ -72,6 +72,7 @@ async function readKeys(blocks: readonly string[]) {
   const keys = new Map<string, (typeof read)[number][number]>();
   for (const key of read.flat()) {
     refuseLarge(key);
+    refuseBrainpool(key);
     const known = keys.get(key.getFingerprint());
     const whole = known ? await known.update(key) : key;
     refuseMany(whole);
@@ -92,6 +93,13 @@ function refuseLarge(key: PublicKey): void {
         `has a PGP key that is too large; RSA keys of at most ${limits.rsaKeyBits} bits are used`,
       );
   }
+}
+
+/** The library verifies with these curves by another package, which it does not bring along. */
+function refuseBrainpool(key: PublicKey): void {
+  for (const { algorithm, curve = '' } of key.getKeys().map((one) => one.getAlgorithmInfo()))
+    if (algorithm === 'ecdsa' && curve.startsWith('brainpool'))
+      throw new Error(`has a PGP key on the curve ${curve}, which is not supported; list another key`);
 }
 
 function refuseMany(key: PublicKey): void {

@@ -143,6 +143,14 @@ describe('a PGP signature', () => {
     return signerOf(signedCommit(bytes), await readSigners('shop/signers', values));
   }
 
+  /** As another program might write it; nothing in it is signed. */
+  function unsignedKey(algorithm: number, ...numbers: Buffer[]): string {
+    const packet = Buffer.concat([Buffer.from([4, 0x65, 0, 0, 0, algorithm]), ...numbers]);
+    const bytes = Buffer.concat([Buffer.from([0x99, packet.length >> 8, packet.length & 255]), packet]);
+    const userId = Buffer.from([0xb4, 3, ...Buffer.from('eve')]);
+    return openpgp.armor(openpgp.enums.armor.publicKey, Buffer.concat([bytes, userId]));
+  }
+
   it('counts by one of several keys', async () => {
     const [ada, eve] = [await keyOf('ada'), await keyOf('eve')];
     const bytes = signedWith(await sign(ada.privateKey, payloadOf()));
@@ -179,14 +187,21 @@ describe('a PGP signature', () => {
   ])('is not looked at with a key that has %s', async (_, algorithm, numbers) => {
     const number = (bytes: number) =>
       Buffer.concat([Buffer.from([bytes >> 5, (bytes << 3) & 255]), Buffer.alloc(bytes, 0xff)]);
-    const packet = Buffer.concat([Buffer.from([4, 0x65, 0, 0, 0, algorithm]), ...numbers.map(number)]);
-    const bytes = Buffer.concat([Buffer.from([0x99, packet.length >> 8, packet.length & 255]), packet]);
-    const userId = Buffer.from([0xb4, 3, ...Buffer.from('eve')]);
-    const armored = openpgp.armor(openpgp.enums.armor.publicKey, Buffer.concat([bytes, userId]));
+    const armored = unsignedKey(algorithm, ...numbers.map(number));
     const ada = await keyOf('ada');
     const commit = signedWith(await sign(ada.privateKey, payloadOf()));
 
     await expect(who(commit, armored, ada.publicKey)).rejects.toThrow('has a PGP key that is too large');
+  });
+
+  it('is not looked at with a key on a curve that cannot be computed with', async () => {
+    const curve = Buffer.from('092b2403030208010107', 'hex');
+    const point = Buffer.concat([Buffer.from([0x02, 0x03, 4]), Buffer.alloc(64, 1)]);
+    const key = unsignedKey(openpgp.enums.publicKey.ecdsa, curve, point);
+    const ada = await keyOf('ada');
+    const commit = signedWith(await sign(ada.privateKey, payloadOf()));
+
+    await expect(who(commit, key, ada.publicKey)).rejects.toThrow('brainpoolP256r1, which is not supported');
   });
 
   it('does not count where it is of a text, whose blanks may differ', async () => {
