@@ -58,6 +58,8 @@ describe('a repository on this machine', () => {
     ['v1', 1],
     ['annotated', 1],
     ['HEAD~1', 1],
+    ['@', 0],
+    ['@~1', 1],
     ['HEAD^', 1],
     ['main~0^', 1],
   ])('knows the commit of %s', async (revision, back) => {
@@ -123,6 +125,7 @@ describe('a repository on this machine', () => {
     made.git('clone', '-q', '--shared', join(root, 'shop'), '../borrowing');
     const repository = await opened(join(root, 'borrowing'));
     expect(await filesAt(repository, first)).toEqual(['apps/a.yaml']);
+    expect((await repository.commitAt(first.slice(0, 10))).oid).toBe(first);
   });
 
   it('reads a linked working tree by its own HEAD', async () => {

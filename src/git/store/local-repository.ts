@@ -48,7 +48,10 @@ export async function openLocalRepository(folder: string): Promise<LocalReposito
   return {
     ...reading,
     root,
-    commitAt: (revision) => resolveRevision(folders, reader, revision),
+    commitAt: async (revision) => {
+      const stores = await objectFolders(join(folders.objects, 'objects'));
+      return resolveRevision({ ...folders, stores }, reader, revision);
+    },
     remotes: async () => {
       const found = await git.listRemotes({ fs, gitdir: folders.objects }).catch(() => []);
       return found.map(({ url }) => url);
@@ -124,12 +127,18 @@ const maxObjectBytes = 64 * 1024 * 1024;
 const maxAlternates = 10;
 const inflated = promisify(inflate);
 
-/** Everything that holds objects for a folder of them: its packs, its loose objects, and the same of its alternates. */
-async function openObjectFiles(objects: string): Promise<readonly ObjectFile[]> {
+/** A folder of objects, and its alternates. */
+async function objectFolders(objects: string): Promise<readonly string[]> {
   const folders = [objects];
   for (const folder of folders)
     for (const other of await borrowedBy(folder))
       if (!folders.includes(other) && folders.length <= maxAlternates) folders.push(other);
+  return folders;
+}
+
+/** Everything that holds objects for a folder of them: its packs, its loose objects, and the same of its alternates. */
+async function openObjectFiles(objects: string): Promise<readonly ObjectFile[]> {
+  const folders = await objectFolders(objects);
   const packs = await Promise.all(folders.map(openPacks));
   return [...packs.flat(), ...folders.map(looseIn)];
 }

@@ -1,5 +1,6 @@
 /** Names of commits as people write them. */
 import fs from 'node:fs';
+import { dirname } from 'node:path';
 import * as git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 import { type Commit, type ObjectReader, readCommitObject, readObject } from './objects.ts';
@@ -10,6 +11,11 @@ export interface GitFolders {
   readonly head: string;
 }
 
+/** These, with every folder of objects that it reads, its own and those of other repositories. */
+interface RevisionFolders extends GitFolders {
+  readonly stores: readonly string[];
+}
+
 /** Limit of steps back. */
 const mostSteps = 1_000;
 /** A tag of a tag of a tag. */
@@ -17,7 +23,7 @@ const mostTags = 5;
 
 /** The commit that a name with `~n` and `^` leads to. Throws GitError RefNotFound, and Corrupt. */
 export async function resolveRevision(
-  folders: GitFolders,
+  folders: RevisionFolders,
   reader: ObjectReader,
   revision: string,
 ): Promise<Commit> {
@@ -38,17 +44,23 @@ function parsed(revision: string): { name: string; steps: number } {
   return { name, steps };
 }
 
-async function idOf({ objects, head }: GitFolders, name: string): Promise<string> {
+async function idOf({ objects, head, stores }: RevisionFolders, name: string): Promise<string> {
   if (/^[0-9a-f]{40}$/.test(name)) return name;
   const asRef = async (): Promise<string> => {
-    if (name !== 'HEAD') return git.resolveRef({ fs, gitdir: objects, ref: name });
+    if (name !== 'HEAD' && name !== '@') return git.resolveRef({ fs, gitdir: objects, ref: name });
     const at = await git.resolveRef({ fs, gitdir: head, ref: 'HEAD', depth: 2 });
     const branch = /^(?:ref: )?(refs\/.+)$/.exec(at)?.[1];
     return branch ? git.resolveRef({ fs, gitdir: objects, ref: branch }) : at;
   };
-  return asRef().catch(() =>
-    /^[0-9a-f]{4,39}$/.test(name) ? git.expandOid({ fs, gitdir: objects, oid: name }).catch(() => '') : '',
-  );
+  return asRef().catch(() => (/^[0-9a-f]{4,39}$/.test(name) ? expanded(stores, name) : ''));
+}
+
+/** The whole id of a short one; empty where none or several begin with it. */
+async function expanded(stores: readonly string[], oid: string): Promise<string> {
+  const lookUp = (store: string) => git.expandOid({ fs, gitdir: dirname(store), oid }).catch(() => '');
+  const found = new Set((await Promise.all(stores.map(lookUp))).filter((id) => id !== ''));
+  const [id = ''] = found;
+  return found.size === 1 ? id : '';
 }
 
 /** A tag leads to what it was set on. */
