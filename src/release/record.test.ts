@@ -55,6 +55,15 @@ test('what is read back is what was written, whatever the manifest holds', () =>
   );
 });
 
+test('a Canary may have a name like that of a part', () => {
+  const { canary } = releaseInput();
+  const written = release({
+    canary: { ...canary, metadata: { ...canary.metadata, name: 'jobs.part-time' } },
+  });
+
+  expect(decodeRecord(encoded(written), testKey).ok?.release).toEqual(written);
+});
+
 test('a record carries its labels and annotations, is immutable and has no owner', () => {
   const written = release();
   const [first] = encoded(written);

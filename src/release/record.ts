@@ -133,7 +133,7 @@ export function decodeRecord(
   secrets: readonly KubernetesObject[],
   secretKey: Uint8Array | undefined,
 ): DecodeResult {
-  const first = secrets.find((secret) => !secret.metadata.name.includes('.part-'));
+  const first = secrets.find(({ metadata }) => !/\.part-\d+$/.test(metadata.name));
   if (!first) return { problem: 'the release record has no first Secret' };
   const { name, namespace } = first.metadata;
   const refused = (problem: string) => ({
