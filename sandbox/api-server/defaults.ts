@@ -3,10 +3,37 @@ import { asRecord, asRecords, asString, type JsonRecord } from './json.ts';
 
 type Defaulter = (object: KubernetesObject) => KubernetesObject;
 
-/** Fills the fields that a real API server fills for these kinds, as far as Holdfast meets them. The argument is not changed. */
+/**
+ * Fills the fields that a real API server fills for these kinds, and leaves out what is empty, as far as Holdfast meets them. The argument is not
+ * changed.
+ */
 export function withDefaults(storageKey: string, object: KubernetesObject): KubernetesObject {
-  return DEFAULTERS[storageKey]?.(object) ?? object;
+  const whole = { ...object, metadata: withoutEmpty(object.metadata) };
+  return DEFAULTERS[storageKey]?.(whole) ?? whole;
 }
+
+/** Maps and lists without entries go, as Go leaves them out; of the fields that are named, also `false` and `0`. */
+function withoutEmpty<T extends object>(value: T, zeroFields: readonly string[] = []): T {
+  const isKept = ([field, child]: [string, unknown]) => {
+    if (child === false || child === 0) return !zeroFields.includes(field);
+    if (Array.isArray(child)) return child.length > 0;
+    return !MAPS.has(field) || Object.keys(asRecord(child)).length > 0;
+  };
+  const entries = Object.entries(value);
+  return entries.every(isKept) ? value : (Object.fromEntries(entries.filter(isKept)) as T);
+}
+
+/** Plain maps; an empty struct such as `emptyDir: {}` stays. */
+const MAPS = new Set([
+  'annotations',
+  'binaryData',
+  'data',
+  'labels',
+  'limits',
+  'nodeSelector',
+  'requests',
+  'selector',
+]);
 
 const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
   'apps/deployments': deployment,
@@ -15,6 +42,7 @@ const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
   'apps/daemonsets': daemonSet,
   '/pods': (object) => ({ ...object, spec: podSpec(asRecord(object.spec)) }),
   '/services': service,
+  '/configmaps': (object) => withoutEmpty(object),
   '/secrets': secret,
   '/namespaces': namespace,
   'autoscaling/horizontalpodautoscalers': (object) => ({
@@ -25,7 +53,10 @@ const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
 };
 
 function workload(object: KubernetesObject, defaults: JsonRecord): KubernetesObject {
-  const spec = { ...defaults, ...asRecord(object.spec) };
+  const spec: JsonRecord = {
+    ...defaults,
+    ...withoutEmpty(asRecord(object.spec), ['minReadySeconds', 'paused']),
+  };
   return {
     ...object,
     spec: isRecord(spec.template) ? { ...spec, template: podTemplate(spec.template) } : spec,
@@ -75,10 +106,10 @@ function podTemplate(template: JsonRecord): JsonRecord {
   };
 }
 
-/** An empty node selector is left out, as Go leaves out empty maps: templates with and without it are the same one. */
-function podSpec({ nodeSelector, ...spec }: JsonRecord): JsonRecord {
+/** An empty node selector is left out: templates with and without it are the same one. */
+function podSpec(given: JsonRecord): JsonRecord {
+  const spec = withoutEmpty(given, ['hostIPC', 'hostNetwork', 'hostPID']);
   return {
-    ...(Object.keys(asRecord(nodeSelector)).length > 0 ? { nodeSelector } : {}),
     restartPolicy: 'Always',
     terminationGracePeriodSeconds: 30,
     dnsPolicy: 'ClusterFirst',
@@ -89,10 +120,40 @@ function podSpec({ nodeSelector, ...spec }: JsonRecord): JsonRecord {
     ...(Array.isArray(spec.initContainers)
       ? { initContainers: asRecords(spec.initContainers).map(container) }
       : {}),
+    ...(Array.isArray(spec.volumes) ? { volumes: asRecords(spec.volumes).map(volume) } : {}),
   };
 }
 
-function container(each: JsonRecord): JsonRecord {
+/** Modes of the files that a volume holds. */
+function volume(each: JsonRecord): JsonRecord {
+  const filled = ['configMap', 'secret', 'projected', 'downwardAPI'].filter((type) => isRecord(each[type]));
+  const modes = filled.map((type) => [type, { defaultMode: 0o644, ...withoutEmpty(asRecord(each[type])) }]);
+  return { ...each, ...Object.fromEntries(modes) };
+}
+
+const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
+
+function probe(each: JsonRecord): JsonRecord {
+  const filled = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3, ...each };
+  return isRecord(each.httpGet)
+    ? { ...filled, httpGet: { path: '/', scheme: 'HTTP', ...each.httpGet } }
+    : filled;
+}
+
+function variable({ value, valueFrom, ...each }: JsonRecord): JsonRecord {
+  const source = asRecord(valueFrom);
+  const from = isRecord(source.fieldRef)
+    ? { ...source, fieldRef: { apiVersion: 'v1', ...source.fieldRef } }
+    : valueFrom;
+  return { ...each, ...(value ? { value } : {}), ...(valueFrom ? { valueFrom: from } : {}) };
+}
+
+function container(given: JsonRecord): JsonRecord {
+  const each = withoutEmpty(given, ['stdin', 'stdinOnce', 'tty']);
+  const probes = PROBES.filter((name) => isRecord(each[name])).map((name) => [
+    name,
+    probe(asRecord(each[name])),
+  ]);
   const image = asString(each.image);
   const untagged = !/:[^/]+$/.test(image) || image.endsWith(':latest');
   return {
@@ -104,11 +165,16 @@ function container(each: JsonRecord): JsonRecord {
     ...(Array.isArray(each.ports)
       ? { ports: asRecords(each.ports).map((port) => ({ protocol: 'TCP', ...port })) }
       : {}),
+    ...(Array.isArray(each.env) ? { env: asRecords(each.env).map(variable) } : {}),
+    ...(Array.isArray(each.volumeMounts)
+      ? { volumeMounts: asRecords(each.volumeMounts).map((mount) => withoutEmpty(mount, ['readOnly'])) }
+      : {}),
+    ...Object.fromEntries(probes),
   };
 }
 
 function service(object: KubernetesObject): KubernetesObject {
-  const spec = asRecord(object.spec);
+  const spec = withoutEmpty(asRecord(object.spec), ['publishNotReadyAddresses']);
   const ports = asRecords(spec.ports).map((port) => ({ protocol: 'TCP', targetPort: port.port, ...port }));
   const defaults = { type: 'ClusterIP', sessionAffinity: 'None', internalTrafficPolicy: 'Cluster' };
   const families = { ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' };
@@ -116,7 +182,7 @@ function service(object: KubernetesObject): KubernetesObject {
 }
 
 function secret(object: KubernetesObject): KubernetesObject {
-  const { stringData, ...rest } = object;
+  const { stringData, ...rest } = withoutEmpty(object);
   const encoded = Object.entries(asRecord(stringData)).map(([key, text]) => [
     key,
     Buffer.from(String(text)).toString('base64'),

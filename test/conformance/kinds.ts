@@ -109,6 +109,68 @@ export function kindTests({ target }: Suite): void {
     });
   });
 
+  test('fills the defaults of probes, variables and volumes', async () => {
+    const namespace = await freshNamespace(target());
+    const path = `/apis/apps/v1/namespaces/${namespace}/deployments`;
+    const container = {
+      env: [
+        { name: 'EMPTY', value: '' },
+        { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      ],
+      livenessProbe: { tcpSocket: { port: 8080 } },
+      readinessProbe: { httpGet: { port: 8080 }, periodSeconds: 1 },
+      volumeMounts: [{ name: 'config', mountPath: '/config', readOnly: false }],
+    };
+    const web = deployment(namespace, 'web', { replicas: 0 }, container);
+    web.spec.template.spec.volumes = [
+      { name: 'config', configMap: { name: 'config' } },
+      { name: 'key', secret: { secretName: 'key', items: [] } },
+    ];
+    const { body } = await target().request('POST', path, { body: web });
+    const pod = body.spec.template.spec;
+    const times = { timeoutSeconds: 1, successThreshold: 1, failureThreshold: 3 };
+    expect(pod.containers[0]).toMatchObject({
+      livenessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 10, ...times },
+      readinessProbe: { httpGet: { path: '/', port: 8080, scheme: 'HTTP' }, periodSeconds: 1, ...times },
+    });
+    expect(pod.containers[0].env).toEqual([
+      { name: 'EMPTY' },
+      { name: 'POD', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
+    ]);
+    expect(pod.containers[0].volumeMounts).toEqual([{ name: 'config', mountPath: '/config' }]);
+    expect(pod.volumes).toEqual([
+      { name: 'config', configMap: { name: 'config', defaultMode: 420 } },
+      { name: 'key', secret: { secretName: 'key', defaultMode: 420 } },
+    ]);
+  });
+
+  test('leaves out what is empty', async () => {
+    const namespace = await freshNamespace(target());
+    const path = `/api/v1/namespaces/${namespace}/configmaps`;
+    const empty = configMap(namespace, 'empty', {}, { labels: {}, annotations: {}, finalizers: [] });
+    const { body } = await target().request('POST', path, { body: { ...empty, binaryData: {} } });
+    expect(Object.keys(body).sort()).toEqual(['apiVersion', 'kind', 'metadata']);
+    expect(['labels', 'annotations', 'finalizers'].filter((field) => field in body.metadata)).toEqual([]);
+    const web = deployment(
+      namespace,
+      'web',
+      { replicas: 0, paused: false, minReadySeconds: 0 },
+      { args: [] },
+    );
+    Object.assign(web.spec.template.spec, { nodeSelector: {}, volumes: [], hostNetwork: false });
+    const made = await target().request('POST', `/apis/apps/v1/namespaces/${namespace}/deployments`, {
+      body: web,
+    });
+    const { paused, minReadySeconds, template } = made.body.spec;
+    expect([paused, minReadySeconds, template.spec.containers[0].args]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const { nodeSelector, volumes, hostNetwork } = template.spec;
+    expect([nodeSelector, volumes, hostNetwork]).toEqual([undefined, undefined, undefined]);
+  });
+
   test('refuses an unknown field when validation is strict, and drops it otherwise', async () => {
     const namespace = await freshNamespace(target());
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments`;
