@@ -148,7 +148,12 @@ function deedsIn({ scenario, end }: Reference): ReadonlyArray<{ does: PersonsDee
     route,
     ...otherObjects.flatMap(([object, path]) => (isThere(object) ? [path] : [])),
   ]);
-  return scenario.leavesSome ? some : [...ofPrimary, ...deletions(madeServices), ...some];
+  const evictions = ['web', 'web-primary'].map((name) => ({
+    does: 'evict a pod' as const,
+    path: `${deployments}/${name}`,
+  }));
+  const all = scenario.leavesSome ? some : [...ofPrimary, ...deletions(madeServices), ...some];
+  return [...all, ...evictions];
 }
 
 const madeServices = ['web', 'web-primary', 'web-canary'].map((name) => `${services}/${name}`);

@@ -70,7 +70,7 @@ export type PlannedFault = { readonly at: Point } & (
 );
 
 /** What somebody does to an object by hand. */
-export type PersonsDeed = 'delete' | 'scale to 0' | 'scale to 1';
+export type PersonsDeed = 'delete' | 'scale to 0' | 'scale to 1' | 'evict a pod';
 
 type ApiFault = ReturnType<FaultRule>;
 type WatchLine = Parameters<WatchRule>[0];
@@ -326,17 +326,27 @@ function kill({
   };
 }
 
-/** An object that is not there is left alone. */
+/** An object that is not there is left alone. A pod to evict is one of the workload with this path, as when its node is drained. */
 async function actByHand(
   world: World,
   { does, path }: Extract<PlannedFault, { kind: 'person' }>,
 ): Promise<void> {
+  if (does === 'evict a pod') return evict(world, path.slice(path.lastIndexOf('/') + 1));
   const spec = { replicas: does === 'scale to 0' ? 0 : 1 };
   const asked =
     does === 'delete'
       ? world.send('DELETE', path)
       : world.send('PATCH', path, { spec }, 'application/merge-patch+json');
   await asked.catch(() => undefined);
+}
+
+async function evict(world: World, workload: string): Promise<void> {
+  const isOfPrimary = (name: string) => name.startsWith('web-primary');
+  const pod = world.sandbox.store
+    .list('/pods', 'shop')
+    .map(({ metadata }) => metadata.name)
+    .find((name) => name.startsWith(`${workload}-`) && isOfPrimary(name) === isOfPrimary(workload));
+  if (pod) await world.send('DELETE', `/api/v1/namespaces/shop/pods/${pod}`).catch(() => undefined);
 }
 
 function stop(seconds: number): Behaviour {

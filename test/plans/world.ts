@@ -69,7 +69,11 @@ export async function createWorld(front: GitFront, history: History, writesGit =
   /** Nobody is started any more, and those that end are closed and not killed. */
   let isClosing = false;
   const dead = new Set<string>();
-  async function start(more: { wallOffsetMs?: number; dataDirectory?: string } = {}) {
+  async function start(
+    more: { wallOffsetMs?: number; dataDirectory?: string } = {},
+  ): Promise<HoldfastProcess> {
+    // A fault may come due while the world ends.
+    if (isClosing) return new Promise(() => undefined);
     count += 1;
     starting += 1;
     const number = count;
