@@ -253,7 +253,7 @@ export const gates: readonly Scenario[] = [
         follow,
         push(1, isInitialized),
         { when: isAfter('Verifying'), act: (world) => freeze(world) },
-        answers(isFrozen, { 'post-promotion': 500 }),
+        answers(isAfter('Verifying'), { 'post-promotion': 500 }),
         answers(({ status }) => (status.rejected as unknown[]).length > 0, { 'post-promotion': 200 }),
       ],
     },
