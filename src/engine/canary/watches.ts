@@ -97,10 +97,10 @@ export function deletionFreshMsOf({ metadata }: Canary): number | undefined {
 }
 
 /**
- * Whether a release is rejected, held or taken back, a person is called, or a Canary that is deleted let go of: by what was observed, which
- * may be less than there is (S19).
+ * Whether a release is rejected, held or taken back, the last-known-good is no longer waited for, a person is called, or a Canary that is
+ * deleted let go of: by what was observed, which may be less than there is (S19).
  */
-function isFinal(before: CanaryStatus, { status: after, actions }: Decision): boolean {
+function isFinal(before: CanaryStatus, { status: after, actions, events }: Decision): boolean {
   const isKnown = ({ digest, time }: { digest: string; time: string }) =>
     before.rejected?.some((known) => known.digest === digest && known.time === time) === true;
   const state = after.postPromotion?.state;
@@ -108,6 +108,8 @@ function isFinal(before: CanaryStatus, { status: after, actions }: Decision): bo
   return (
     actions.some(({ type }) => type === 'RemoveFinalizer') ||
     (isGivenUp && state !== before.postPromotion?.state) ||
+    // Nothing is held where a newer release takes its place in the same decision.
+    events.some(({ reason }) => reason === 'LKGNotReady') ||
     (asksForPerson(after) && !asksForPerson(before)) ||
     after.rejected?.some((one) => !isKnown(one)) === true
   );
