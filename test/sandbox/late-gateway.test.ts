@@ -138,3 +138,17 @@ test('pods of a canary that is given up stay until the gateway took the traffic 
   sampler.stop();
   expect(sampler.totals().failed).toBe(0);
 });
+
+test('a route that the gateway does not accept until the deadline is reported, though nothing else happens', async () => {
+  const release = await start('RollingUpdate');
+  bed.sandbox.holdRoutes();
+  await release(2);
+  await untilWritten(40);
+
+  await bed.pass(130_000);
+
+  expect(condition(await bed.canary(), 'Stalled')).toMatchObject({
+    status: 'True',
+    reason: 'RouteNotAccepted',
+  });
+});

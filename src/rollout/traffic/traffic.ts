@@ -157,8 +157,9 @@ export function routeNote(context: Context, run: Run): Effects {
   const { route } = context.world;
   if (!route || route.accepted) return {};
   const message = route.problem ?? 'the gateway has not accepted the route yet';
-  const isLong = elapsedMs(context, run.standing?.route?.since) >= context.plan.progressDeadlineMs;
-  return { note: { reason: 'RouteNotAccepted', message, stalled: isLong } };
+  const leftMs = remainingMs(context, run.standing?.route?.since, context.plan.progressDeadlineMs);
+  // Nothing else may happen until then, not even a change of pods.
+  return combine({ note: { reason: 'RouteNotAccepted', message, stalled: leftMs === 0 } }, wake(leftMs));
 }
 
 type All = Extract<Preference, { kind: 'all' }>;
