@@ -152,3 +152,19 @@ test('a route that the gateway does not accept until the deadline is reported, t
     reason: 'RouteNotAccepted',
   });
 });
+
+test('a first release whose route the gateway does not accept until the deadline is reported, too', async () => {
+  bed.sandbox.holdRoutes();
+  const spec = { ...onGateway, progressDeadlineSeconds: 120 };
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary({ spec }) });
+  await createSource(bed);
+  await bed.start();
+  await untilWritten(0);
+
+  await bed.pass(130_000);
+
+  expect(condition(await bed.canary(), 'Stalled')).toMatchObject({
+    status: 'True',
+    reason: 'RouteNotAccepted',
+  });
+});

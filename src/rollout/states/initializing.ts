@@ -22,6 +22,7 @@ import {
   podsNeeded,
   raiseMinReplicas,
   restoreScalers,
+  routeNote,
   scalerOf,
 } from '../traffic/traffic.ts';
 import { describeRelease, earlierRecords, type ReleaseView, type Run, soundRecord } from '../world.ts';
@@ -134,7 +135,7 @@ function handOver(context: Context, head: ReleaseView, run: Run): Effects {
     ),
   );
   if (!world.route?.accepted || !isAllOn(context, 'primary'))
-    return world.route?.problem ? combine(begun, note('RouteNotAccepted', world.route.problem)) : begun;
+    return world.route?.problem ? combine(begun, routeNote(context, run)) : begun;
   if (world.target?.digest !== digest || world.target.desiredReplicas > 0)
     return combine(begun, act(...pauseCanary(world, true), { type: 'ApplyCanary', digest, replicas: 0 }));
   const restored = combine(begun, restoreScalers(context, run));
