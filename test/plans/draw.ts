@@ -190,6 +190,7 @@ const hidingRuns = 8;
 
 /** Plans of a scenario that together hide each event of its watches once. */
 export function hidingPlans({ scenario }: Reference): Plan[] {
+  if (scenario.needsEvents) return [];
   return Array.from({ length: hidingRuns }, (_, index) => {
     const at = { on: 'line', n: index + 1 } as const;
     const faults: readonly PlannedFault[] = [{ at, kind: 'watch', how: 'hide', times: 0, every: hidingRuns }];

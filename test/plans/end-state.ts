@@ -115,7 +115,7 @@ function shownOf(
   { memberMayDiffer }: Scenario,
 ): Json {
   const { ownerReferences = [], finalizers } = metadata;
-  const ofMembers = memberMayDiffer ? [partOfLabel, 'applyset.kubernetes.io/contains-group-kinds'] : [];
+  const ofMembers = memberMayDiffer ? [partOfLabel] : [];
   const labels = metadata.labels && without(metadata.labels, ofMembers);
   const annotations = without(metadata.annotations ?? {}, [...volatile, ...ofMembers]);
   const owners = ownerReferences.map((owner) => `${owner.kind}/${owner.name}`);
@@ -125,6 +125,8 @@ function shownOf(
 
 /** Times, and seals of the cluster's own key. */
 const volatile = [
+  // A kind of which nothing is left may still be named.
+  'applyset.kubernetes.io/contains-group-kinds',
   // How many templates there were on the way.
   'deployment.kubernetes.io/revision',
   'holdfast.dev/applied',

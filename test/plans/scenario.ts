@@ -39,6 +39,8 @@ export interface Scenario {
   readonly hasForeignTarget?: true;
   /** The target moves to another Source with its next release, which may be written before that one was read again after a start. */
   readonly memberMayDiffer?: true;
+  /** How it ends depends on when Holdfast learns of something; an event that it never learns of shows half an hour later. */
+  readonly needsEvents?: true;
   /** What people and webhooks are told is part of the end. */
   readonly tells?: true;
   /** It compares times that were written before and after a start. */

@@ -225,6 +225,7 @@ export const changes: readonly Scenario[] = [
     isLive(2),
     {
       usersMayFail: true,
+      needsEvents: true,
       acts: [
         follow,
         push(1, isInitialized),

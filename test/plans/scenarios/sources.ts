@@ -230,6 +230,7 @@ export const sources: readonly Scenario[] = [
     {
       asksHooks: true,
       needsClock: true,
+      needsEvents: true,
       acts: [
         follow,
         push(1, all(...names.map((name) => rests(name, 'Initialized')))),
