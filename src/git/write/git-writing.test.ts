@@ -180,11 +180,34 @@ describe('a push that must not succeed', () => {
     expect(fixture.server.requests.filter(({ url }) => url.startsWith('/other.git'))).toEqual([]);
   });
 
-  it('fails when the answer is cut, and says nothing of success', async () => {
+  it.each([
+    ['cut', (body: Buffer) => body.subarray(0, body.length - 6)],
+    ['empty', () => Buffer.alloc(0)],
+  ])('succeeds although the answer is %s, where the branch is at it', async (_, answer) => {
     const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
     fixture.server.transform = (body, { method, url }) =>
-      method === 'POST' && url?.endsWith('git-receive-pack') ? body.subarray(0, body.length - 6) : body;
-    const pushed = fixture.source().commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+      method === 'POST' && url?.endsWith('git-receive-pack') ? answer(body) : body;
+
+    const commit = await fixture.source().commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+
+    expect(fixture.repository.bare('rev-parse', main)).toBe(commit);
+  });
+
+  it.each([
+    ['the refs', 'GET'],
+    ['the push', 'POST'],
+  ])('is no refusal where the server answers nothing to %s', async (_, method) => {
+    const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
+    const source = fixture.source();
+    await source.poll(new AbortController().signal);
+    fixture.server.fault = (asked, response) => {
+      if (asked.method !== method || !asked.url?.includes('receive-pack')) return false;
+      response.end();
+      return true;
+    };
+
+    const pushed = source.commitFiles(request(parent, { 'a.yaml': 'a: 2\n' }));
+
     await expect(pushed).rejects.toMatchObject({ code: 'Unreachable' });
   });
 

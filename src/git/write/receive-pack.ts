@@ -47,15 +47,34 @@ async function push(target: PushTarget, update: RefUpdate, objects: readonly New
   const sideBand = before.capabilities.has('side-band-64k');
   const command = `${update.before ?? NOTHING} ${update.after} ${update.ref}\0 report-status${sideBand ? ' side-band-64k' : ''} agent=holdfast\n`;
   const body = Buffer.concat([encodePktLine(command), FLUSH, encodePack(objects)]);
-  const report = await readReport(await target.receivePack.send(body), sideBand);
-  if (report.result.get(update.ref) === 'ok') return;
-  // If another writer moved the ref between the two requests, the refusal says nothing about our rights.
-  const now = await readAdvertisement(target);
-  refuseMoved(target, update, now.refs);
-  const message = target.said(
-    [report.result.get(update.ref) ?? report.unpack, ...report.messages].join('; '),
-  );
-  throw new GitError('Rejected', `${target.url}: the Git server refused to move ${update.ref}: ${message}`);
+  const failure = await failureOf(target, update.ref, { body, sideBand });
+  if (!failure) return;
+  // The answer may be lost although the ref was moved; and if another writer moved it between the two requests, a refusal says nothing about our rights.
+  const now = await readAdvertisement(target).catch(() => undefined);
+  if (now?.refs.get(update.ref) === update.after) return;
+  if (now) refuseMoved(target, update, now.refs);
+  throw failure;
+}
+
+/** Sends the command and its pack; undefined where the server says that it moved the ref. */
+async function failureOf(
+  { url, receivePack, said }: PushTarget,
+  ref: string,
+  { body, sideBand }: { body: Uint8Array; sideBand: boolean },
+): Promise<GitError | undefined> {
+  try {
+    const { result, unpack, messages, isFatal } = await readReport(await receivePack.send(body), sideBand);
+    const own = result.get(ref);
+    if (own === 'ok') return undefined;
+    const isRefused = own !== undefined || unpack !== undefined || isFatal;
+    const words = said([own ?? unpack ?? '', ...messages].filter(Boolean).join('; '));
+    if (isRefused) return new GitError('Rejected', `${url}: the Git server refused to move ${ref}: ${words}`);
+    const heard = words && ` (it said: ${words})`;
+    return new GitError('Unreachable', `${url}: the Git server did not say whether it moved ${ref}${heard}`);
+  } catch (error) {
+    if (error instanceof GitError) return error;
+    throw error;
+  }
 }
 
 /**
@@ -95,6 +114,8 @@ interface Advertisement {
 
 async function readAdvertisement({ url, receivePack, said }: PushTarget): Promise<Advertisement> {
   const bytes = await receivePack.advertisement();
+  if (Buffer.from(bytes.slice(-FLUSH.length)).compare(FLUSH) !== 0)
+    throw new GitError('Unreachable', `${url}: the ref listing was truncated`);
   const refs = new Map<string, string>();
   let capabilities = new Set<string>();
   for await (const packet of readPktLines(oneChunk(bytes))) {
@@ -110,31 +131,37 @@ async function readAdvertisement({ url, receivePack, said }: PushTarget): Promis
 interface Report {
   /** `ok`, or the server's reason, by ref. */
   readonly result: ReadonlyMap<string, string>;
-  readonly unpack: string;
+  /** Why the pack could not be stored. */
+  readonly unpack: string | undefined;
   /** What hooks wrote. */
   readonly messages: readonly string[];
+  /** The server gave up. */
+  readonly isFatal: boolean;
 }
 
 async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report> {
-  const messages: string[] = [];
-  const content = sideBand ? await demultiplex(bytes, messages) : bytes;
+  const whole = { content: bytes, messages: [], isFatal: false };
+  const { content, messages, isFatal } = sideBand ? await demultiplex(bytes) : whole;
   const result = new Map<string, string>();
-  let unpack = 'the server did not say why';
+  let unpack: string | undefined;
   for await (const packet of readPktLines(oneChunk(content))) {
     const line = packet.toString('utf8').trimEnd();
     const found = /^(ok|ng) (\S+) ?(.*)$/.exec(line);
-    if (line.startsWith('unpack ')) unpack = line;
+    if (line.startsWith('unpack ') && line !== 'unpack ok') unpack = line;
     if (found?.[2]) result.set(found[2], found[1] === 'ok' ? 'ok' : found[3] || 'refused');
   }
-  return { result, unpack, messages };
+  return { result, unpack, messages, isFatal };
 }
 
 /** Band 1 holds the report, band 2 what people should read, band 3 a fatal error. */
-async function demultiplex(bytes: Uint8Array, messages: string[]): Promise<Uint8Array> {
+async function demultiplex(bytes: Uint8Array) {
   const report: Buffer[] = [];
+  const messages: string[] = [];
+  let isFatal = false;
   for await (const packet of readPktLines(oneChunk(bytes))) {
     if (packet[0] === 1) report.push(packet.subarray(1));
     else if (packet[0] === 2 || packet[0] === 3) messages.push(packet.toString('utf8', 1));
+    if (packet[0] === 3) isFatal = true;
   }
-  return Buffer.concat(report);
+  return { content: Buffer.concat(report), messages, isFatal };
 }
