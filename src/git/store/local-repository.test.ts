@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -105,6 +105,18 @@ describe('a repository on this machine', () => {
     await expect(repository.commitAt('HEAD~7')).rejects.toThrow(/goes back further than this clone does/);
     await expect(repository.commitAt('~')).rejects.toThrow(/is not a branch, tag or commit id/);
     await expect(openLocalRepository(root)).rejects.toThrow(/is not in a Git repository/);
+  });
+
+  it.each([
+    ['SHA-256', 'objectFormat', 'sha256', /"main" .*SHA-256/],
+    ['a reftable', 'refStorage', 'reftable', /"main" .*full commit ids, or run git refs migrate/],
+  ])('says that it cannot look up names in a clone with %s', async (_, extension, format, message) => {
+    const folder = mkdtempSync(join(root, 'format-'));
+    made.git('init', '-q', '--bare', folder);
+    appendFileSync(join(folder, 'config'), `[extensions]\n\t${extension} = ${format}\n`);
+    const repository = await opened(folder);
+
+    await expect(repository.commitAt('main')).rejects.toThrow(message);
   });
 
   it('distinguishes a partial clone from a damaged one', async () => {

@@ -50,7 +50,9 @@ export async function openLocalRepository(folder: string): Promise<LocalReposito
     root,
     commitAt: async (revision) => {
       const stores = await objectFolders(join(folders.objects, 'objects'));
-      return resolveRevision({ ...folders, stores }, reader, revision);
+      return resolveRevision({ ...folders, stores }, reader, revision).catch((error: unknown) =>
+        explained(error, folders.objects, revision),
+      );
     },
     remotes: async () => {
       const found = await git.listRemotes({ fs, gitdir: folders.objects }).catch(() => []);
@@ -59,6 +61,24 @@ export async function openLocalRepository(folder: string): Promise<LocalReposito
     refsBelow: (prefix) => refsBelow(folders.objects, prefix),
     close: () => reader.close(),
   };
+}
+
+/** A name may be missing since its repository has a format that is not read; newer versions of Git make such ones. */
+async function explained(error: unknown, gitdir: string, revision: string): Promise<never> {
+  const setting = (path: string) => git.getConfig({ fs, gitdir, path }).catch(() => undefined);
+  const [objects, refs] = await Promise.all(
+    ['extensions.objectformat', 'extensions.refstorage'].map(setting),
+  );
+  const why =
+    (objects === 'sha256' && 'its objects have SHA-256 ids, and only SHA-1 is supported') ||
+    (refs === 'reftable' &&
+      'its refs are in a reftable, which is not read; give full commit ids, or run git refs migrate --ref-format=files');
+  if (!why || !(error instanceof GitError) || error.code !== 'RefNotFound') throw error;
+  throw new GitError(
+    error.code,
+    `${JSON.stringify(revision)} cannot be looked up in ${gitdir}: ${why}`,
+    error,
+  );
 }
 
 async function findRepository(start: string): Promise<{ root: string | undefined; folders: GitFolders }> {
