@@ -7,6 +7,7 @@ export const entries = {
   'isomorphic-git': './node_modules/isomorphic-git/index.js',
   '@opentelemetry/api': './scripts/bundle/opentelemetry.mjs',
   semver: './scripts/bundle/semver.mjs',
+  ssh2: './scripts/bundle/ssh2.mjs',
   // As its makers minify it.
   openpgp: './node_modules/openpgp/dist/node/openpgp.min.mjs',
 };

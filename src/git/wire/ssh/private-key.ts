@@ -30,8 +30,8 @@ export async function openPrivateKey(text: string, passphrase: string | undefine
     throw new Error(`is longer than ${limits.sshKeyCharacters} characters`);
   const own = OPENSSH.exec(text)?.[1];
   const opened = own ? await openOpenssh(Buffer.from(own, 'base64'), passphrase) : openPem(text, passphrase);
-  const { default: ssh2 } = await import('ssh2');
-  const key = ssh2.utils.parseKey(opened);
+  const { utils } = await import('ssh2');
+  const key = utils.parseKey(opened);
   // The library's own message may quote the key.
   if (key instanceof Error || !key.isPrivateKey()) throw unreadable();
   if (!USABLE.test(key.type)) throw new Error(`is a ${key.type} key; ${supported}`);

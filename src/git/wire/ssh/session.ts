@@ -104,8 +104,8 @@ interface SignIn extends ServiceRequest {
 
 async function signIn(connection: Connection, request: SignIn): Promise<RunningService> {
   const { address, ssh, service } = request;
-  const { default: ssh2 } = await import('ssh2');
-  const client = new ssh2.Client();
+  const { Client } = await import('ssh2');
+  const client = new Client();
   const stage = { now: 'the server to greet' };
   const hostKey = hostKeyCheck(request, stage);
   const failed = failureOf(client, connection, { request, stage, hostProblem: hostKey.problem });
