@@ -12,6 +12,7 @@ import {
   deployments,
   follow,
   image,
+  isAfter,
   isAtRest,
   isBackOn,
   isInitialized,
@@ -34,10 +35,6 @@ const nativeSteps = { ...bySteps, metrics: undefined };
 const withService = { 'service.json': JSON.stringify(service) };
 const onContour = { provider: 'contour' };
 const isGone = (seen: Seen) => seen.canary === undefined && seen.image('web-primary') === undefined;
-const isAfter =
-  (state: string) =>
-  ({ status }: Seen) =>
-    (status.postPromotion as { state?: string } | undefined)?.state === state;
 const hasShare = ({ status }: Seen) => Number(status.canaryWeight) > 0;
 const onPort = (port: number) => web({ service: { port, targetPort: 8080 } });
 const header = [{ headers: { 'x-canary': { exact: 'yes' } } }];

@@ -141,6 +141,12 @@ export function annotate(world: World, annotations: Record<string, string | null
   return world.send('PATCH', `${canaries}/web`, { metadata: { annotations } }, mergePatch);
 }
 
+/** What comes after the promotion is in this state. */
+export const isAfter =
+  (state: string) =>
+  ({ status }: Seen) =>
+    (status.postPromotion as { state?: string } | undefined)?.state === state;
+
 export const isUnderWay = ({ status }: Seen) =>
   status.phase === 'Progressing' && Number(status.iterations) > 0;
 
