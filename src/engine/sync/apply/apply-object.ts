@@ -91,8 +91,8 @@ export async function applyObject(
   const isWritten = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
   const changed = (await handOver(context, wanted, write.written)) || isWritten;
   // Others may have taken a field of ours with the value that it had.
-  const isOther = !live || write.taken.length > 0 || !covers(live, wanted);
-  if (hasDrifted && isWritten && isOther) return { changed, drift: driftFound(wanted, live, write.taken) };
+  if (hasDrifted && isWritten && (!live || write.taken.length > 0 || !covers(live, wanted)))
+    return { changed, drift: driftFound(wanted, live, write.taken) };
   return { changed, taken: write.taken };
 }
 
