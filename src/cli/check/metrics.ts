@@ -74,7 +74,7 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
 type ExternalMetric = Pick<Parameters<MetricCluster['externalMetric']>[0], 'namespace' | 'metric'>;
 
 async function notHere(): Promise<never> {
-  throw new NotHereError('the controller asks the API server for it at each check');
+  throw new NotHereError();
 }
 
 /** The resources of external.metrics.k8s.io have the names of the metrics, so `install` cannot grant them. */

@@ -100,7 +100,7 @@ export function clusterFor(
   { namespace: own }: MetricRequest,
   { cluster, crossesNamespaces }: MetricAccess,
 ): MetricCluster {
-  if (!cluster) throw new NotHereError('the controller asks the API server for it at each check');
+  if (!cluster) throw new NotHereError();
   if (namespace !== own && crossesNamespaces !== true)
     throw new Error(
       `the query is about namespace ${namespace}, and the template is in ${own}; others are read only with --cross-namespace-refs`,
@@ -109,7 +109,11 @@ export function clusterFor(
 }
 
 /** The controller can ask it, and a command cannot. */
-export class NotHereError extends Error {}
+export class NotHereError extends Error {
+  constructor(message = 'the controller asks the API server for it at each check') {
+    super(message);
+  }
+}
 
 /** A reading for what was thrown instead of an answer. `shown` takes secrets out of its message. */
 export function unanswered(error: unknown, shown = (message: string) => message): MetricReading {
