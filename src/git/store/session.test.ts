@@ -54,7 +54,7 @@ function sending(bytes: Buffer): GitTransport {
 
 function receive(
   bytes: Buffer,
-  more: Partial<Pick<Parameters<typeof receivePack>[0], 'tenant' | 'admit' | 'pause'>> = {},
+  more: Partial<Pick<Parameters<typeof receivePack>[0], 'gitdir' | 'tenant' | 'admit' | 'pause'>> = {},
 ): Promise<unknown> {
   const incoming = {
     gitdir: store,
@@ -111,9 +111,13 @@ test('packs of a namespace with many are indexed in turn with those of others', 
     open = resolve;
   });
   let waiting = 0;
-  const index = (tenant: string) => {
+  const index = async (tenant: string, number: number) => {
+    // Of one store only one session is open at a time.
+    const gitdir = join(root, `${number}.git`);
+    await emptyStore(gitdir);
     let hasBegun = false;
     return receive(pack, {
+      gitdir,
       tenant,
       async admit(bytes) {
         if (bytes > 0) waiting += 1;
