@@ -58,7 +58,7 @@ export function createDispatchers(
         ...(guarded ? { lookup: guardedLookup(policy, portOf(proxy), resolver) } : {}),
       },
       requestTls: {
-        ...(isIP(url.hostname.replace(/^\[|\]$/g, '')) ? {} : { servername: url.hostname }),
+        servername: serverNameOf(url.hostname),
         ...tlsOptions(tls),
       },
     });
@@ -99,7 +99,13 @@ export function createDispatchers(
 
 /** The connections to a proxy on which tunnels are opened: for a ProxyAgent, which has none of its own bounds for them. */
 export function tunnelPool(proxy: URL, options: object, answerTimeoutMs: number): Pool {
-  const pool = new Pool(proxy, { ...options, headersTimeout: answerTimeoutMs });
+  const { connect: connector } = options as { connect: buildConnector.connector };
+  const pool = new Pool(proxy, {
+    // Undici takes the proxy's host for its name.
+    connect: (target, callback) =>
+      connector({ ...target, servername: serverNameOf(target.servername ?? '') }, callback),
+    headersTimeout: answerTimeoutMs,
+  });
   const open: (asked: Dispatcher.ConnectOptions<null>) => Promise<Dispatcher.ConnectData<null>> =
     pool.connect.bind(pool);
   const connect = async (asked: Dispatcher.ConnectOptions<null>) => {
@@ -115,6 +121,11 @@ export function tunnelPool(proxy: URL, options: object, answerTimeoutMs: number)
     }
   };
   return Object.assign(pool, { connect });
+}
+
+/** The host as TLS is told it: empty for an IP address, which Node 26 refuses there. The certificate is compared with the address all the same. */
+export function serverNameOf(host: string): string {
+  return isIP(host.replace(/^\[|\]$/g, '')) ? '' : host;
 }
 
 /** One connector for each port: a lookup does not get the port, which the rule for the API server needs. */

@@ -20,5 +20,8 @@ test.each([
   ['16,384 bits', () => largeRsaKey(16_384)],
   ['2,048 bits and exponents of 40,000', () => largeRsaKey(2_048, 40_000)],
 ])('an RSA key of %s is refused, which would take a second or minutes to sign with', (_, make) => {
-  expect(() => readPrivateKey(make())).toThrow(/^is a key of \d+ bits and \d+ bytes; RSA keys of at most/);
+  // OpenSSL 3.5, in Node 24, refuses the second one by itself.
+  expect(() => readPrivateKey(make())).toThrow(
+    /^(is a key of \d+ bits and \d+ bytes; RSA keys of at most|Unable to create key pointer)/,
+  );
 });

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { onTestFinished } from 'vitest';
 
 /** A key with its certificate, PEM. */
 export interface KeyPair {
@@ -61,4 +62,15 @@ export function createAuthority(): Authority {
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
+}
+
+/** From now on: each time TLS is told an IP address for a server's name, which Node 26 refuses. */
+export function nameWarnings(): readonly string[] {
+  const warnings: string[] = [];
+  const listen = ({ message }: Error) => {
+    if (message.includes('ServerName')) warnings.push(message);
+  };
+  process.on('warning', listen);
+  onTestFinished(() => void process.off('warning', listen));
+  return warnings;
 }

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 import { readProxyUrl } from '../access/proxy-url.ts';
-import { createAuthority, type KeyPair } from '../testing/certificates.ts';
+import { createAuthority, type KeyPair, nameWarnings } from '../testing/certificates.ts';
 import { accessTo, answer, startScriptedServer } from '../testing/scripted-server.ts';
 import type { ApiRequest } from './request.ts';
 import { createTransport } from './transport.ts';
@@ -94,6 +94,7 @@ describe('a transport through a proxy', () => {
     const stranger = await startServer(other.issue('server'));
     const through = (url: string, tls: Partial<TlsMaterial>) =>
       openTransport(url, `https://${proxy.host}`, tls).request(write);
+    const warnings = nameWarnings();
     await expect(through(server.url, { ca: authority.ca })).resolves.toBeDefined();
     await expect(through(stranger.url, { ca: authority.ca })).rejects.toThrow(
       /its certificate is .*not trusted/,
@@ -101,6 +102,7 @@ describe('a transport through a proxy', () => {
     await expect(through(server.url, { insecure: true })).rejects.toMatchObject({ effectUnknown: false });
     expect(stranger.seen).toEqual([]);
     expect(server.seen).toHaveLength(1);
+    expect(warnings).toEqual([]);
   });
 
   it('reports a proxy that refuses, and that nothing was sent; its password is in no message', async () => {

@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ClusterAccess } from '../access/credentials.ts';
-import { createAuthority } from '../testing/certificates.ts';
+import { createAuthority, nameWarnings } from '../testing/certificates.ts';
 import { accessTo, answer, startScriptedServer } from '../testing/scripted-server.ts';
 import type { ApiRequest } from './request.ts';
 import { createTransport, type Transport } from './transport.ts';
@@ -47,6 +47,26 @@ describe('transport over TLS', () => {
     expect(server.connections()).toBeLessThanOrEqual(3);
     const unknownAuthority = connect(accessTo(server.url, client)).request(write);
     await expect(unknownAuthority).rejects.toMatchObject({ kind: 'transient', effectUnknown: false });
+  });
+
+  it('checks the certificate of the server for the name in the kubeconfig, also where that is an IP address', async () => {
+    const authority = createAuthority();
+    cleanups.push(() => authority.remove());
+    const server = await startScriptedServer(
+      (_, response) => answer(response, 200, {}),
+      authority.issue('server'),
+    );
+    cleanups.push(() => server.close());
+    const at = (host: string, serverName: string) =>
+      connect(accessTo(server.url.replace('127.0.0.1', host), { ca: authority.ca, serverName })).request(
+        write,
+      );
+
+    const warnings = nameWarnings();
+    await expect(at('localhost', '127.0.0.1')).resolves.toBeDefined();
+    await expect(at('127.0.0.1', '127.0.0.2')).rejects.toThrow(/certificate/);
+    await expect(at('127.0.0.1', 'api.internal')).rejects.toThrow(/certificate/);
+    expect(warnings).toEqual([]);
   });
 
   it.each([

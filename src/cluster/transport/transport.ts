@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { isIP } from 'node:net';
-import { createSecureContext, rootCertificates } from 'node:tls';
+import { checkServerIdentity, createSecureContext, type PeerCertificate, rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
 import { createTurns } from '../../api/turns.ts';
-import { tunnelPool } from '../../http/dispatchers.ts';
+import { serverNameOf, tunnelPool } from '../../http/dispatchers.ts';
 import type { Authentication, ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 import type { ClusterProxy } from '../access/proxy-url.ts';
 import { isApiError, localError } from '../errors.ts';
@@ -331,7 +330,7 @@ function createAgent(tls: TlsMaterial, connections: number | null): Agent {
   const { serverName } = tls;
   return new Agent({
     ...settings(connections),
-    connect: { ...socketSettings, ...trust(tls), ...(serverName ? { servername: serverName } : {}) },
+    connect: { ...socketSettings, ...trust(tls), ...(serverName ? expecting(serverName) : {}) },
   });
 }
 
@@ -346,7 +345,6 @@ function createTunnels(
   { origin, authorization }: ClusterProxy,
 ): ProxyAgent {
   const { hostname } = new URL(server);
-  const servername = tls.serverName ?? (isIP(hostname.replace(/^\[|\]$/g, '')) ? undefined : hostname);
   return new ProxyAgent({
     ...settings(connections),
     uri: origin,
@@ -357,7 +355,7 @@ function createTunnels(
     requestTls: {
       timeout: connectTimeoutMs,
       ...trust(tls),
-      ...(servername ? { servername } : {}),
+      ...expecting(tls.serverName ?? hostname),
     },
   });
 }
@@ -374,6 +372,18 @@ function settings(connections: number | null) {
     // The transport sets the deadlines: those of undici would also end idle watches.
     headersTimeout: 0,
     bodyTimeout: 0,
+  };
+}
+
+/** The certificate must be for this host, whatever the address says (`tls-server-name`). */
+function expecting(host: string) {
+  const servername = serverNameOf(host);
+  if (servername) return { servername };
+  const address = host.replace(/^\[|\]$/g, '');
+  return {
+    servername,
+    checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+      checkServerIdentity(address, certificate),
   };
 }
 
