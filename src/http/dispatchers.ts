@@ -101,6 +101,7 @@ export function createDispatchers(
 export function tunnelPool(proxy: URL, options: object, answerTimeoutMs: number): Pool {
   const { connect: connector } = options as { connect: buildConnector.connector };
   const pool = new Pool(proxy, {
+    ...options,
     // Undici takes the proxy's host for its name.
     connect: (target, callback) =>
       connector({ ...target, servername: serverNameOf(target.servername ?? '') }, callback),

@@ -16,12 +16,17 @@ test('an RSA key of 8,192 bits is read', () => {
   expect(readPrivateKey(largeRsaKey(8_192)).asymmetricKeyDetails?.modulusLength).toBe(8_192);
 });
 
+/** OpenSSL 3.5, in Node 24, refuses exponents that are larger than the modulus by itself. */
+const byOpenSsl = Number(process.versions.node.split('.')[0]) >= 24;
+const byUs = /^is a key of \d+ bits and \d+ bytes; RSA keys of at most/;
+
 test.each([
-  ['16,384 bits', () => largeRsaKey(16_384)],
-  ['2,048 bits and exponents of 40,000', () => largeRsaKey(2_048, 40_000)],
-])('an RSA key of %s is refused, which would take a second or minutes to sign with', (_, make) => {
-  // OpenSSL 3.5, in Node 24, refuses the second one by itself.
-  expect(() => readPrivateKey(make())).toThrow(
-    /^(is a key of \d+ bits and \d+ bytes; RSA keys of at most|Unable to create key pointer)/,
-  );
+  ['16,384 bits', () => largeRsaKey(16_384), byUs],
+  [
+    '2,048 bits and exponents of 40,000',
+    () => largeRsaKey(2_048, 40_000),
+    byOpenSsl ? /^Unable to create key pointer$/ : byUs,
+  ],
+])('an RSA key of %s is refused, which would take a second or minutes to sign with', (_, make, refusal) => {
+  expect(() => readPrivateKey(make())).toThrow(refusal);
 });

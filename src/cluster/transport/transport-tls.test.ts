@@ -20,6 +20,18 @@ function connect(access: ClusterAccess): Transport {
   return transport;
 }
 
+/** A server that answers everything, with a certificate of this authority. */
+async function startServer() {
+  const authority = createAuthority();
+  cleanups.push(() => authority.remove());
+  const { url, close } = await startScriptedServer(
+    (_, response) => answer(response, 200, {}),
+    authority.issue('server'),
+  );
+  cleanups.push(close);
+  return { authority, url };
+}
+
 describe('transport over TLS', () => {
   it('opens new connections with a rotated client certificate, and checks the server against the given authority', async () => {
     const authority = createAuthority();
@@ -50,17 +62,9 @@ describe('transport over TLS', () => {
   });
 
   it('checks the certificate of the server for the name in the kubeconfig, also where that is an IP address', async () => {
-    const authority = createAuthority();
-    cleanups.push(() => authority.remove());
-    const server = await startScriptedServer(
-      (_, response) => answer(response, 200, {}),
-      authority.issue('server'),
-    );
-    cleanups.push(() => server.close());
+    const { authority, url } = await startServer();
     const at = (host: string, serverName: string) =>
-      connect(accessTo(server.url.replace('127.0.0.1', host), { ca: authority.ca, serverName })).request(
-        write,
-      );
+      connect(accessTo(url.replace('127.0.0.1', host), { ca: authority.ca, serverName })).request(write);
 
     const warnings = nameWarnings();
     await expect(at('localhost', '127.0.0.1')).resolves.toBeDefined();
@@ -73,16 +77,10 @@ describe('transport over TLS', () => {
     ['that cannot be read', { cert: 'none', key: 'none' }, 'is not in PEM format'],
     ['with the key of another one', {}, 'does not belong to its certificate'],
   ])('says of a client certificate %s what is wrong, at each request', async (_, broken, words) => {
-    const authority = createAuthority();
-    cleanups.push(() => authority.remove());
-    const server = await startScriptedServer(
-      (_, response) => answer(response, 200, {}),
-      authority.issue('server'),
-    );
-    cleanups.push(() => server.close());
+    const { authority, url } = await startServer();
     const { cert } = authority.issue('first');
     const { key } = authority.issue('second');
-    const transport = connect(accessTo(server.url, { ca: authority.ca, cert, key, ...broken }));
+    const transport = connect(accessTo(url, { ca: authority.ca, cert, key, ...broken }));
     for (let request = 0; request < 2; request += 1)
       await expect(transport.request(write)).rejects.toMatchObject({
         kind: 'transient',
