@@ -63,13 +63,13 @@ function build(folder, ...flags) {
 async function release(work) {
   // Loaded once the dependencies are there.
   const { archive } = await import('./release/archive.mjs');
-  const { addExecutable, nodeBases, platforms } = await import('./release/executables.mjs');
+  const { addExecutable, executableNode, nodeBases } = await import('./release/executables.mjs');
+  const platforms = Object.keys(executableNode.platforms);
   const { bakeFile, checksums, packChart, provenance } = await import('./release/parts.mjs');
   const { version, license, ...packageJson } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const wanted = (flags.platforms ?? Object.keys(platforms).join()).split(',').filter(Boolean);
-  const unknown = wanted.find((name) => !platforms[name]);
-  if (unknown)
-    throw new ReleaseError(`--platforms ${unknown}: choose from ${Object.keys(platforms).join(', ')}`);
+  const wanted = (flags.platforms ?? platforms.join()).split(',').filter(Boolean);
+  const unknown = wanted.find((name) => !platforms.includes(name));
+  if (unknown) throw new ReleaseError(`--platforms ${unknown}: choose from ${platforms.join(', ')}`);
   const source = sourceOf();
   const out = emptyFolder(resolve(flags.out ?? join(root, 'release', version)));
   const image = `${flags.registry ? `${flags.registry}/` : ''}holdfast:v${version}`;

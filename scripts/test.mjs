@@ -1,11 +1,13 @@
-// The whole test suite, in this order: format, lint and types; unit; worlds; programs; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
+// The whole test suite, in this order: format, lint and types; unit; programs; worlds; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { bin, ensureDependencies, root, run } from './ensure.mjs';
 
 ensureDependencies();
+// It needs one of them.
+const { fetchNode, imageNode, thisPlatform } = await import('./node.mjs');
 const results = mkdtempSync(join(tmpdir(), 'holdfast-test-'));
 const only = process.argv[2];
 let passed = 0;
@@ -26,13 +28,19 @@ function step(name, command, args) {
   return code === 0;
 }
 
-/** A vitest project; its tests are counted from the report, and a run that ends without one is a failure. */
-function suite(name, command, args) {
+/**
+ * A vitest project; its tests are counted from the report, and a run that ends without one is a failure.
+ * @param {string} name
+ * @param {{ node?: string, around?: string[] }} [how] `around`: the script that runs the command
+ */
+function suite(name, { node = process.execPath, around = [] } = {}) {
   const report = join(results, `${name}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const args = [...around, bin('vitest'), 'run', '--project', name, ...reporters];
+  const PATH = [dirname(node), process.env.PATH].join(delimiter);
   const began = Date.now();
   console.log(`\n== ${name}`);
-  const code = run(command, [...args, 'run', '--project', name, ...reporters]);
+  const code = run(node, args, { env: { ...process.env, PATH } });
   const before = { passed, failed };
   try {
     const { numPassedTests, numFailedTests, success, testResults } = JSON.parse(readFileSync(report, 'utf8'));
@@ -72,6 +80,15 @@ function hasGo() {
   return spawnSync('go', ['version']).status === 0;
 }
 
+/** The program of the image's Node; the one that runs this, where that is of the same major version or no package is known. */
+async function nodeOfImage() {
+  const [own, wantedMajor] = [process.versions.node, imageNode.version].map(
+    (version) => version.split('.')[0],
+  );
+  if (own === wantedMajor || !imageNode.platforms[thisPlatform]) return process.execPath;
+  return join(await fetchNode(imageNode), 'bin/node');
+}
+
 function wanted(name) {
   return !only || only === name;
 }
@@ -81,16 +98,17 @@ if (wanted('check')) {
   step('types', bin('tsc'), []);
   step("types of the dashboard's page", bin('tsc'), ['-p', 'src/dashboard']);
 }
-if (wanted('unit')) suite('unit', bin('vitest'), []);
-if (wanted('worlds')) suite('worlds', bin('vitest'), []);
+if (wanted('unit')) suite('unit');
 if (wanted('programs')) {
-  if (hasGo() || process.env.CI === 'true') suite('programs', bin('vitest'), []);
+  if (hasGo() || process.env.CI === 'true') suite('programs');
   else console.log('\n== programs: not run, since Go is not installed');
 }
+// The others on what users have; those above on the oldest Node that does, where this machine has it.
+const node = await nodeOfImage();
+if (wanted('worlds')) suite('worlds', { node });
 const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
-if (built && wanted('sandbox')) suite('sandbox', bin('vitest'), []);
-if (built && wanted('cluster'))
-  suite('cluster', process.execPath, [join(root, 'scripts/bed-run.mjs'), bin('vitest')]);
+if (built && wanted('sandbox')) suite('sandbox', { node });
+if (built && wanted('cluster')) suite('cluster', { node, around: [join(root, 'scripts/bed-run.mjs')] });
 
 rmSync(results, { recursive: true, force: true });
 if (failures.length > 0) console.log(`\nfailed:\n${failures.map((line) => `  ${line}`).join('\n')}`);

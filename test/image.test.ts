@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { imageNode } from '../scripts/node.mjs';
 
 const root = join(import.meta.dirname, '..');
 const lines = readFileSync(join(root, 'Dockerfile'), 'utf8').split('\n');
@@ -46,6 +47,11 @@ it('builds with the very Node that it runs', () => {
   const nodes = lines.flatMap((line) => /node:24-\S+@sha256:[0-9a-f]+/.exec(line)?.[0] ?? []);
   expect(nodes).toHaveLength(2);
   expect(new Set(nodes).size).toBe(1);
+});
+
+it('runs on the Node that the suites ran on', () => {
+  const [major] = imageNode.version.split('.');
+  expect(lines.find((line) => line.endsWith(' AS root'))).toContain(`FROM node:${major}-`);
 });
 
 it('sends nothing to the builder but what the build reads and the image holds', () => {

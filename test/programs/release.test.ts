@@ -8,7 +8,8 @@ import { extract, list } from 'tar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
-import { platforms, thisPlatform } from '../../scripts/release/executables.mjs';
+import { thisPlatform } from '../../scripts/node.mjs';
+import { executableNode } from '../../scripts/release/executables.mjs';
 import { findProgram } from '../../src/render/build/process.ts';
 import { canary, createSource, deployment, startBed, waitForPhase } from '../sandbox/holdfast-bed.ts';
 import { programs, runByHand } from './programs.ts';
@@ -168,6 +169,7 @@ it('the archive of an executable holds the licences of all that is in it, Node t
 });
 
 it('Node of every platform is the same version, each named by its digest', () => {
+  const { platforms } = executableNode;
   expect(Object.keys(platforms)).toEqual(['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']);
   for (const { integrity } of Object.values(platforms)) expect(integrity).toMatch(/^sha512-[\w+/]{86}==$/);
 });

@@ -136,7 +136,7 @@ function contend(shop: Shop, name = 'podinfo-primary'): () => void {
         stored.metadata.namespace === namespace &&
         stored.metadata.name === name;
       if (!isOver && isIts && JSON.stringify(selector) !== JSON.stringify(theirs))
-        setImmediate(() => void change(shop, name));
+        void shops.pass(50).then(() => change(shop, name));
       return stored;
     },
   });
