@@ -88,7 +88,7 @@ function readiness(result: Result): Finding[] {
 function isReady(result: Result): boolean {
   const { status, world, run } = result;
   const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';
-  if (!settled || run || world.route?.canaryWeight !== 0) return false;
+  if (!settled || run || world.route?.canaryWeight !== 0 || !world.route.accepted) return false;
   const good = lastKnownGood(world)?.digest;
   const runsGood = good !== undefined && world.primary?.digest === good;
   return runsGood && (hasConverged(world.primary, result.plan.primaryReadyPercent) || isScaledToZero(world));

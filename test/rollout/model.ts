@@ -156,6 +156,7 @@ export class Model {
   gatewayDelayMs = 0;
   private gatewayStoppedUntilMs = 0;
   private gateway: Gateway | undefined;
+  private routeProblem: string | undefined;
   /** How far the clock of whoever leads is off the true one. */
   clockOffsetMs = 0;
   /** On that clock; undefined: it has led for ever. */
@@ -324,6 +325,11 @@ export class Model {
     if (forMs === 0 && this.gateway) this.gateway = { ...this.gateway, untilMs: this.nowMs };
   }
 
+  /** The controller of the gateway refuses the route as it is, for this reason; undefined: it accepts it again. */
+  refuseRoute(why: string | undefined): void {
+    this.routeProblem = why;
+  }
+
   /** Another process leads from now on, whose clock is off by so much; answers of before are lost. */
   leadAnew(clockOffsetMs = 0): void {
     this.clockOffsetMs = clockOffsetMs;
@@ -386,7 +392,8 @@ export class Model {
 
   private routeAsRead(): RouteView | undefined {
     const read = this.route && routeRead(this.route, this.isSucceeded);
-    return read && !this.isWritten ? { ...read, accepted: false, problem: NO_GATEWAY } : read;
+    const problem = this.routeProblem ?? (this.isWritten ? undefined : NO_GATEWAY);
+    return read && problem !== undefined ? { ...read, accepted: false, problem } : read;
   }
 
   /** Objects and status as Flagger left them: what the primary runs, and what is on the target and at head. */

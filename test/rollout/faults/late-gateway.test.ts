@@ -12,6 +12,7 @@ import {
   pass,
   seenBy,
   until,
+  untilOver,
 } from './worlds.ts';
 
 const late = (gatewayDelayMs: number, recreate = false) =>
@@ -141,4 +142,53 @@ it('the first check after promotion counts from when the gateway gave the primar
     return model.reverts.length > 0;
   });
   expect(model.nowMs - fullMs).toBeLessThanOrEqual(6_000);
+});
+
+describe('the controller of the gateway does not accept the route any more while nothing is released', () => {
+  it('and Ready is False with the reason at once, it is told once after a minute, and Ready again when it does', () => {
+    const model = live();
+    const told = () => model.events.filter(({ reason }) => reason === 'RouteNotAccepted').length;
+    model.refuseRoute('Gateway edge does not accept HTTPRoute podinfo: ResolvedRefs is False');
+    pass(model, 5_000);
+    expect(conditionOf(model, 'Ready')).toBe('False RouteNotAccepted');
+    expect(conditionOf(model, 'Stalled')).toMatch(/^False/);
+    expect(told()).toBe(0);
+
+    pass(model, 180_000);
+
+    expect(conditionOf(model, 'Ready')).toBe('False RouteNotAccepted');
+    expect(conditionOf(model, 'Stalled')).toBe('True RouteNotAccepted');
+    expect(model.status.message).toContain('ResolvedRefs is False');
+    expect(model.status.incidents?.[0]).toMatchObject({ outcome: 'Stopped', reason: 'RouteNotAccepted' });
+    expect(told()).toBe(1);
+
+    model.refuseRoute(undefined);
+    pass(model, 5_000);
+    expect(conditionOf(model, 'Ready')).toMatch(/^True/);
+    expect(conditionOf(model, 'Stalled')).toMatch(/^False/);
+  });
+
+  it('and a newer release is started all the same', () => {
+    const model = live();
+    model.refuseRoute('HTTPProxy is invalid');
+    pass(model, 120_000);
+    model.commit('b');
+    until(model, 'b under way', () => model.status.run?.digest === 'b');
+    model.refuseRoute(undefined);
+    untilOver(model);
+    expectLive(model, 'b');
+  });
+
+  it('and after a rejection it is told as well', () => {
+    const model = live();
+    model.commit('b', { ...GOOD, canaryMetric: 50 });
+    until(model, 'the rejection', () => model.status.phase === 'Failed' && !model.status.run);
+    model.refuseRoute('HTTPProxy is invalid');
+    pass(model, 180_000);
+    expect(conditionOf(model, 'Stalled')).toBe('True RouteNotAccepted');
+    expect(model.events.filter(({ reason }) => reason === 'RouteNotAccepted')).toHaveLength(1);
+    model.refuseRoute(undefined);
+    pass(model, 5_000);
+    expect(conditionOf(model, 'Stalled')).toMatch(/^True AnalysisFailed/);
+  });
 });
