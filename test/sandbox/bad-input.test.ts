@@ -56,6 +56,22 @@ test('a missing branch is named, and the Source goes on once it exists', async (
   expect(await sourceCondition('Fetched', 'RefNotFound')).toContain('release');
 });
 
+test('a Source that waits for a person for five minutes is Stalled, until it is Ready again', async () => {
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { path: './clusters/prod' });
+  await bed.start();
+  const stalled = async () => condition(await bed.source(), 'Stalled');
+  await sourceCondition('Rendered', 'PathNotFound');
+  expect(await stalled()).toBeUndefined();
+
+  await bed.pass(400_000);
+  expect(await stalled()).toMatchObject({ status: 'True', reason: 'PathNotFound' });
+
+  await bed.commit('second', { 'clusters/prod/a.json': configMap('a') });
+  await eventually('the Source is not Stalled', async () => (await stalled()) === undefined);
+  expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+});
+
 test('a missing path is named', async () => {
   await bed.commit('first', { 'a.json': configMap('a') });
   await createSource(bed, { path: './clusters/prod' });
@@ -74,6 +90,7 @@ test('an SSH address without a Secret, or with one that knows no host, is refuse
   await createSource(bed, { url });
   await bed.start();
   expect(await sourceCondition('Ready', 'InvalidSpec')).toMatch(/spec\.secretRef.*identity.*known_hosts/);
+  expect(condition(await bed.source(), 'Stalled')).toMatchObject({ status: 'True', reason: 'InvalidSpec' });
   const metadata = { name: 'git-login', namespace: 'shop' };
   const data = { identity: Buffer.from('-----BEGIN s3cret').toString('base64') };
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata, data };

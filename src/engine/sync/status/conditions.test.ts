@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { healthyNews } from './conditions.ts';
+import { describe, expect, it } from 'vitest';
+import { healthyNews, stalledNews } from './conditions.ts';
 
 it.each([
   [0, '0 Canaries'],
@@ -11,4 +11,51 @@ it.each([
   const news = healthyNews({ snapshot: {} as never, health: undefined, canaries }, []);
 
   expect(news.message).toBe(`${words}, none rejected or held`);
+});
+
+describe('a Source is Stalled', () => {
+  const nowMs = Date.parse('2026-01-01T12:00:00Z');
+  const notReady = (reason: string, lastTransitionTime: string) =>
+    [
+      { status: 'False', reason, message: 'it says' },
+      { type: 'Ready', status: 'False', reason, message: 'it says', lastTransitionTime },
+    ] as const;
+  const stalled = (reason: string, since: string, failures: readonly object[] = []) => {
+    const [ready, before] = notReady(reason, since);
+    return stalledNews(ready, { result: { failures } as never }, before, nowMs);
+  };
+
+  it('at once where its spec is invalid, which nothing polls', () => {
+    const ready = { status: 'False', reason: 'InvalidSpec', message: 'spec.url: no host' } as const;
+    expect(stalledNews(ready, {}, undefined, nowMs)).toEqual({ ...ready, status: 'True' });
+  });
+
+  it.each(['Unauthorized', 'SecretNotFound', 'HistoryRewritten', 'InvalidManifests'])(
+    'once it was not Ready for five minutes, for what only a person ends: %s',
+    (reason) => {
+      expect(stalled(reason, '2026-01-01T11:55:01Z')).toBeUndefined();
+      expect(stalled(reason, '2026-01-01T11:55:00Z')).toMatchObject({ status: 'True', reason });
+    },
+  );
+
+  it('so long after an object was refused for good, and not where the next try may be taken', () => {
+    const refused = (transient: boolean) => [{ reason: 'Forbidden', transient }];
+    expect(stalled('Forbidden', '2026-01-01T11:50:00Z', refused(false))).toMatchObject({
+      reason: 'Forbidden',
+    });
+    expect(stalled('Forbidden', '2026-01-01T11:50:00Z', refused(true))).toBeUndefined();
+  });
+
+  it.each(['Unreachable', 'Timeout', 'Suspended', 'DependencyNotReady', 'HealthTimeout'])(
+    'never for what ends by itself or is intended: %s',
+    (reason) => {
+      expect(stalled(reason, '2026-01-01T08:00:00Z')).toBeUndefined();
+    },
+  );
+
+  it('never while it is Ready, or about to be', () => {
+    const before = { type: 'Ready', status: 'False', reason: 'Unauthorized', message: '' } as const;
+    for (const status of ['True', 'Unknown'] as const)
+      expect(stalledNews({ status, reason: 'Unauthorized', message: '' }, {}, before, nowMs)).toBeUndefined();
+  });
 });

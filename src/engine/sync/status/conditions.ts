@@ -1,6 +1,7 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type Condition, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
+import { sinceMs } from '../../../api/time.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { SourceContext } from '../context/context.ts';
 import type { ApplyResult, PruneResult, SourceState } from '../context/state.ts';
@@ -42,6 +43,34 @@ export function healthyNews(
     reason: 'Healthy',
     message: `${works}${names.size} ${names.size === 1 ? 'Canary' : 'Canaries'}, none rejected or held`,
   };
+}
+
+/** Reasons that end with what a person changes in the Source, in Git or in the cluster, beside objects that are refused for good. */
+const endedByPeople: ReadonlySet<string> = new Set([
+  ...['Unauthorized', 'SecretNotFound', 'NotFound', 'RefNotFound', 'Refused', 'Redirected', 'TooLarge'],
+  ...['NotVerified', 'SignersUnusable', 'PathNotFound', 'InvalidManifests'],
+  ...['VariablesNotFound', 'DecryptionKeyNotFound', 'DependencyCycle', 'DependencyNotFound'],
+  ...['HistoryRewritten', 'PruneNeedsApproval'],
+]);
+/** What a Source needs may be created after it, and a push may follow soon. */
+const stalledAfterMs = 300_000;
+
+/**
+ * The condition Stalled, by kstatus only there while it is True: nothing polls a Source whose spec is invalid, and others are not Ready for five
+ * minutes, now for something that only a person ends.
+ */
+export function stalledNews(
+  ready: News,
+  { result }: Pick<SourceState, 'result'>,
+  before: Condition | undefined,
+  nowMs: number,
+): News | undefined {
+  const { status, reason } = ready;
+  if (status !== 'False') return undefined;
+  const isRefused = result?.failures.some((one) => !one.transient && one.reason === reason);
+  const lastedMs = before?.status === 'False' ? sinceMs(nowMs, before.lastTransitionTime) : 0;
+  const isLong = lastedMs >= stalledAfterMs && (isRefused || endedByPeople.has(reason));
+  return reason === 'InvalidSpec' || isLong ? { ...ready, status: 'True' } : undefined;
 }
 
 /** The condition Pruned; undefined where nothing is to be pruned. */

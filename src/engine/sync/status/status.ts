@@ -25,7 +25,7 @@ import type { SourceContext, SourceWatch } from '../context/context.ts';
 import type { SourceHealth, SourceState } from '../context/state.ts';
 import { approvalOf } from '../poll/approvals.ts';
 import { isCanary } from '../scope/canary-objects.ts';
-import { driftNews, healthyNews, prunedNews, verifiedNews } from './conditions.ts';
+import { driftNews, healthyNews, prunedNews, stalledNews, verifiedNews } from './conditions.ts';
 import { healthOf } from './health.ts';
 import { answered, newsOfAnswers } from './requests.ts';
 
@@ -53,6 +53,7 @@ function sourceStatus(
   ]);
   const found: Array<[string, News | undefined]> = [
     ['Ready', ready],
+    ['Stalled', stalledNews(ready, state, findCondition(source.status?.conditions, 'Ready'), nowMs)],
     ['Fetched', fetched],
     ['Verified', verifiedNews(source, state)],
     ['Rendered', rendered],
