@@ -197,7 +197,9 @@ export function progressKey(
   const known = parse(before);
   const best = known?.digest === (view.digest ?? '') ? known : undefined;
   const now = countsOf(view, best, readyPercent);
-  const kept = best?.isComplete && !now.isComplete ? undefined : best;
+  // Without pods it is complete, too, but what it had before is gone.
+  const isOver = best?.isComplete && (!now.isComplete || view.desiredReplicas === 0);
+  const kept = isOver ? undefined : best;
   const updated = kept ? Math.max(kept.updated, now.updated) : now.updated;
   const ready = kept ? Math.max(kept.ready, now.ready) : now.ready;
   const old = kept ? Math.min(kept.old, now.old) : now.old;

@@ -87,7 +87,7 @@ interface Trial {
   readonly share: number;
   /** It had neither traffic nor a check. */
   readonly isUntouched: boolean;
-  /** It had traffic, by steps, and lost all of it because its pods were gone. */
+  /** It had traffic, by steps, and lost all of it because its pods were gone; or it loses it now, since somebody scaled it to zero. */
   readonly hasLostTraffic: boolean;
 }
 
@@ -114,8 +114,8 @@ function observe(context: Context, before: Analysing): Trial {
     world.sharesWorkload && route?.canaryWeight === 0
       ? view?.observed === true
       : isReady(view, side === 'primary' ? plan.primaryReadyPercent : plan.canaryReadyPercent);
-  const hasLostTraffic =
-    plan.strategy.kind === 'canary' && share === 0 && route?.mirrored !== true && !isUntouched;
+  const isGone = plan.strategy.kind === 'canary' && share === 0 && route?.mirrored !== true;
+  const hasLostTraffic = !isUntouched && (isGone || isScaledAway(context, state));
   return { state, side, view, isUp, share, isUntouched, hasLostTraffic };
 }
 
@@ -269,6 +269,19 @@ function advance(context: Context, trial: Trial): Outcome {
   return asked.passed ? throughGates(context, asked.state, move, effects) : stay(asked.state, effects);
 }
 
+/** By somebody: what its checks said since tells nothing of the release. A watch may have lost when that was. */
+function isScaledAway({ world: { target, sharesWorkload } }: Context, { run }: Analysing): boolean {
+  return run.side !== 'primary' && !sharesWorkload && target?.desiredReplicas === 0;
+}
+
+/** A check that was due to have a result by now has the whole time again. */
+function withTimeAgain(context: Context, state: Analysing): Analysing {
+  const { unknownSince } = state.run;
+  const isOver =
+    unknownSince !== undefined && elapsedMs(context, unknownSince) >= context.plan.progressDeadlineMs;
+  return isOver ? withRun(state, { unknownSince: context.now }) : state;
+}
+
 /** The check at this step passed, or a person skipped it. */
 function isChecked(context: Context, state: Analysing): boolean {
   const { run } = state;
@@ -284,7 +297,7 @@ function isChecked(context: Context, state: Analysing): boolean {
 function retaking(context: Context, before: Analysing, isBlocked: boolean): Analysing {
   const { run } = before;
   if (isPaused(context, run) || run.closedGate) return { ...before, run: without(run, 'unknownSince') };
-  if (isBlocked) return before;
+  if (isBlocked) return isScaledAway(context, before) ? withTimeAgain(context, before) : before;
   const state = untilRouted(context, before);
   return state === before ? withRun(state, { unknownSince: run.unknownSince ?? context.now }) : state;
 }

@@ -284,3 +284,18 @@ describe('a primary that was ready for longer than its deadline, and is changed 
     expectLive(model, 'b');
   });
 });
+
+it('a canary that somebody scaled to zero, which is only seen when its checks had no result for too long, is scaled up and tried again', () => {
+  const waiting = metrics.map((metric) => ({ ...metric, onNoData: 'wait' as const }));
+  const model = live({ analysis: { ...analysis, metrics: waiting, interval: '5s' } });
+  model.commit('b', { ...GOOD, canaryMetric: undefined });
+  until(model, 'a check without a result', () => model.status.run?.unknownSince !== undefined);
+  const sinceMs = Date.parse(String(model.status.run?.unknownSince));
+  until(model, 'the last second', () => model.nowMs - sinceMs >= 59_000);
+
+  model.scaleByHand('canary', 0);
+  model.behaviours.set('b', GOOD);
+  untilOver(model);
+
+  expectLive(model, 'b');
+});
