@@ -118,27 +118,36 @@ function primaryNotReady(context: Context, state: StateOf<'Ending'>): Outcome {
   );
 }
 
+/** The history with how this release ended. */
+export function historyWith(
+  { world, now }: Context,
+  { digest, commit, subject, startTime }: Run,
+  ended: Pick<ReleaseHistoryEntry, 'result' | 'reason' | 'postRollout'> & { readonly message: string },
+): ReleaseHistoryEntry[] {
+  const entry = {
+    digest,
+    commit,
+    subject: beginningOf(subject, limits.subjectCharacters),
+    startTime,
+    endTime: now,
+    ...ended,
+    message: beginningOf(ended.message, 512),
+  };
+  return [entry, ...(world.status.history ?? [])].slice(0, limits.historyEntries);
+}
+
 /** Traffic, canary and scalers are back: the terminal phase, and an entry in the history. */
 function ended(context: Context, { run, ending, failedChecks }: StateOf<'Ending'>): Outcome {
-  const { status } = context.world;
-  const entry: ReleaseHistoryEntry = {
-    digest: run.digest,
-    commit: run.commit,
-    subject: beginningOf(run.subject, limits.subjectCharacters),
-    result: ending.phase,
-    reason: ending.reason,
-    message: beginningOf(ending.message, 512),
-    startTime: run.startTime,
-    endTime: context.now,
-    ...(hasHooks(context, 'post-rollout') ? { postRollout: 'Pending' as const } : {}),
-  };
+  const { phase: result, reason, message } = ending;
+  const postRollout = hasHooks(context, 'post-rollout') ? { postRollout: 'Pending' as const } : {};
+  const history = historyWith(context, run, { result, reason, message, ...postRollout });
   const isFailed = ending.phase === 'Failed';
   const applied = !isFailed && context.good ? { lastAppliedSpec: context.good.digest } : {};
   return enter(
     { kind: 'Resting', phase: ending.phase, failedChecks: isFailed ? failedChecks : 0 },
     {
       ...note(ending.reason, ending.message),
-      status: { ...applied, history: [entry, ...(status.history ?? [])].slice(0, limits.historyEntries) },
+      status: { ...applied, history },
     },
   );
 }

@@ -8,6 +8,7 @@ import { type Context, elapsedMs, later, promotionState, type StateOf, without, 
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease, rejectionOf } from '../world.ts';
+import { historyWith } from './ending.ts';
 import { admit } from './head.ts';
 import { isChanging, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failVerification, hold } from './transitions.ts';
@@ -109,7 +110,7 @@ function conclude(
  * that may have to wait for confirm-rollout, while nobody would look at this one.
  */
 function passed(context: Context, state: Verifying, checked: Effects): Outcome {
-  const { plan, world, now } = context;
+  const { plan } = context;
   const { run, post } = state;
   const progress = combine(checked, progressNote(context, state));
   if ((post.passedChecks ?? 0) >= plan.postPromotion.successThreshold)
@@ -119,11 +120,9 @@ function passed(context: Context, state: Verifying, checked: Effects): Outcome {
     head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
   if (!isSuperseded) return stay(state, progress, wake(plan.postPromotion.intervalMs));
   const message = `${describeRelease(run)} was superseded before it was verified`;
-  const { digest, commit, startTime } = run;
-  const result = 'Superseded' as const;
-  const entry = { digest, commit, result, reason: result, message, startTime, endTime: now };
+  const ended = { result: 'Superseded', reason: 'Superseded', message } as const;
   const admitted = admit(context, head, { before: run });
-  const history = { status: { history: [entry, ...(world.status.history ?? [])].slice(0, 10) } };
+  const history = { status: { history: historyWith(context, run, ended) } };
   const {
     actions: _,
     check: __,

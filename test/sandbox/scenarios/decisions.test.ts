@@ -206,7 +206,11 @@ describe.concurrent('what Git says meanwhile', () => {
     const third = await shop.release('v3');
     const superseded = await shop.until('v3 under way', (status) => status.lastAppliedCommit === third);
     expect(superseded.lastPromotedCommit).not.toBe(second);
-    expect(superseded.history?.[0]).toMatchObject({ commit: second, result: 'Superseded' });
+    expect(superseded.history?.[0]).toMatchObject({
+      commit: second,
+      subject: 'Release v2',
+      result: 'Superseded',
+    });
     await shop.until('v3 verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
     expect(load.stop().failures).toEqual([]);
   });
