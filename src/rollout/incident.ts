@@ -168,8 +168,16 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   const { reason, cause: finding = 'the cause is unknown' } = status.postPromotion ?? {};
   const { state, reason: reasonBefore } = before.postPromotion ?? {};
   if (state === 'Held' && reasonBefore === reason) return undefined;
-  const message = status.phase === 'Failed' ? finding : `${describeRelease(run)} is held: ${finding}`;
-  return { outcome: 'Held', reason: knownReason(reason, 'Held'), message, finding, run };
+  const moment = { outcome: 'Held', reason: knownReason(reason, 'Held'), run } as const;
+  if (status.phase !== 'Failed')
+    return { ...moment, message: `${describeRelease(run)} is held: ${finding}`, finding };
+  return { ...moment, message: finding, finding: whyGivenUp(run) ?? finding };
+}
+
+/** Why a release was rejected whose way back to the last-known-good did not come to its end. */
+function whyGivenUp({ revert, deferred }: Run): string | undefined {
+  if (revert?.reject) return revert.finding;
+  return deferred?.phase === 'Failed' ? deferred.message : undefined;
 }
 
 /** What was found; who undoes Holdfast's writes meanwhile may be the reason for it. */

@@ -1,5 +1,6 @@
 /** Commits, reasons and next steps are those of the release that is meant. */
 import { describe, expect, it } from 'vitest';
+import { whyFailed } from '../../../src/api/canary/summary.ts';
 import { GOOD, type Model } from '../model.ts';
 import {
   analysis,
@@ -7,6 +8,7 @@ import {
   conditionOf,
   expectBack,
   expectLive,
+  fallen,
   LONG_MS,
   live,
   metrics,
@@ -226,5 +228,16 @@ describe('the successor of a superseded release fails (issue 11, 20)', () => {
     expect(standing(model)).toMatch(/^Failed\/Held LKGNotReady, 0 % on the canary, primary b 2\/2/);
     expect(model.outages).toEqual([]);
     expect(model.broken).toEqual([]);
+  });
+});
+
+describe('the last-known-good does not come back', () => {
+  it('and the report says both that and why the release was rejected', () => {
+    const { status } = fallen();
+    const [report] = status.incidents ?? [];
+    expect(report).toMatchObject({ outcome: 'Held', reason: 'LKGNotReady', commit: 'sha-b' });
+    expect(report?.message).toMatch(/^the last-known-good sha-a .* does not become ready/);
+    expect(report?.finding).toBe(status.conditions?.find(({ type }) => type === 'Verified')?.message);
+    expect(whyFailed(status)).toBe(report?.finding);
   });
 });
