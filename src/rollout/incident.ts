@@ -99,20 +99,18 @@ export function toldTo(
 
 /**
  * The key of a report; undefined if it was made. What only a person can end may come back long after it was ended, for the same release: that is
- * reported again, but not while what was reported goes on, if the caller knows `since` when it does.
+ * reported again.
  */
 export function unreportedKey(
   nowMs: number,
   { incidents = [] }: CanaryStatus,
   parts: readonly string[],
-  since?: string,
 ): string | undefined {
   const key = parts.filter(Boolean).join('/');
   const known = incidents.find((one) => one.key === key || one.key.startsWith(`${key}/`));
   if (!known) return key;
-  const goesOn = since !== undefined && known.time >= since;
   const isOver = known.outcome === 'Stopped' && sinceMs(nowMs, known.time) >= STOPPED_AGAIN_MS;
-  return isOver && !goesOn ? `${key}/${stamp(nowMs)}` : undefined;
+  return isOver ? `${key}/${stamp(nowMs)}` : undefined;
 }
 
 /** Alerts that were told of something bad, and of no end since, as far as reports are kept. */

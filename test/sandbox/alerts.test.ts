@@ -169,6 +169,28 @@ test('a write that is refused for a minute tells every alert of its severity onc
   await untilStalled('False');
 });
 
+test('the next release that is stopped by the same refusal is told, too, and each of them once', async () => {
+  await startFirstRelease();
+  const primary = '/apis/apps/v1/namespaces/shop/deployments/web-primary';
+  bed.sandbox.fault(({ method, path }) =>
+    method === 'PATCH' && path === primary ? { code: 403, reason: 'Forbidden', message: 'quota' } : undefined,
+  );
+  const stopped = async () => {
+    const { incidents = [] } = statusOf(await bed.canary()) as CanaryStatus;
+    return incidents.filter(({ outcome }) => outcome === 'Stopped').map(({ commit }) => commit);
+  };
+  const second = await bed.commit('second', { 'web.json': deployment('shop/web:2') });
+  await eventually('the second is told', async () => (await stopped()).includes(second));
+
+  const third = await bed.commit('third', { 'web.json': deployment('shop/web:3') });
+  await eventually('the third is told', async () => (await stopped()).includes(third), { seen: stopped });
+  await bed.pass(300_000);
+
+  expect(await stopped()).toEqual([third, second]);
+  await eventually('the alerts are answered', allAnswered);
+  expect(of('Stopped')).toEqual(['everything', 'everything', 'infos', 'infos', 'warnings', 'warnings']);
+});
+
 test('a target that cannot be rolled out tells every alert of its severity once, also across a restart', async () => {
   await createReceivers();
   const target = JSON.parse(deployment('shop/web:1'));

@@ -26,7 +26,9 @@ export function withStopped(
   if (since === undefined || sinceMs(nowMs, since) < patienceMs) return status;
   const { reason } = failure;
   const { incidents = [], run } = status;
-  const key = unreportedKey(nowMs, status, ['stopped', reason], since);
+  const stopped = `stopped/${reason}`;
+  const goesOn = incidents.some(({ key, time }) => `${key}/`.startsWith(`${stopped}/`) && time >= since);
+  const key = goesOn ? undefined : unreportedKey(nowMs, status, [stopped, run?.digest ?? '']);
   if (key === undefined) return status;
   const alerts = alertsFor(canary, 'warn', options.hasDefaultAlert === true);
   const incident: Incident = {
