@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
@@ -205,6 +206,27 @@ describe('a Canary whose target another tool applies', () => {
     expect(imageOf(await bed.get('apps/v1', 'DaemonSet', 'web-primary'))).toBe('shop/web:2');
     const written = fieldsOfHoldfast(await bed.get('apps/v1', 'DaemonSet', 'web'));
     expect(written.filter((path) => !path.startsWith('spec.template.spec.nodeSelector'))).toEqual([]);
+  });
+
+  test.each([
+    ['its manifest says', { replicas: 3 }],
+    ['somebody gave it', {}],
+  ])('gets a deleted primary back with as many pods as %s', async (_name, manifest) => {
+    await runFirst(target('shop/web:1', manifest));
+    const path = '/apis/apps/v1/namespaces/shop/deployments/web-primary';
+    const scaled = { spec: { replicas: 3 } };
+    await bed.send('PATCH', path, scaled, 'application/merge-patch+json');
+    const seen = async () => statusOf(await bed.canary());
+    const serving = async () => ((await seen()) as CanaryStatus).serving?.[0]?.ready === 3;
+    await eventually('three pods of the primary', serving, { seen });
+    const { uid } = (await workload('web-primary'))!.metadata;
+
+    await bed.send('DELETE', path);
+
+    const isNew = async () => ![undefined, uid].includes((await workload('web-primary'))?.metadata.uid);
+    await eventually('the primary is made anew', isNew, { seen });
+    expect(await replicasOf('web-primary')).toBe(3);
+    await eventually('three pods of the new one', serving, { seen });
   });
 
   test('costs no request at rest', async () => {

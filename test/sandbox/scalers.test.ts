@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { scaledObjectCrd } from '../documents/scaled-object-crd.ts';
 import {
   canary,
@@ -92,6 +93,24 @@ test('10 primary pods against a canary of one: a release is promoted without a f
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
   expect(await replicasOf('web-primary')).toBe(10);
   await expectRestored();
+});
+
+test('a primary that somebody deletes comes back with as many pods as its scaler gave it, and the number stays the scaler’s', async () => {
+  await runScaled();
+  const seen = async () => statusOf(await bed.canary()) as CanaryStatus;
+  await eventually('it is known', async () => (await seen()).serving?.[0]?.ready === 10, { seen });
+  const primary = () => bed.get('apps/v1', 'Deployment', 'web-primary');
+  const { uid } = (await primary())!.metadata;
+
+  await bed.send('DELETE', '/apis/apps/v1/namespaces/shop/deployments/web-primary');
+
+  const isNew = async () => ![undefined, uid].includes((await primary())?.metadata.uid);
+  await eventually('it is made anew', isNew, { seen });
+  expect(await replicasOf('web-primary')).toBe(10);
+  await scaleTo('web-primary', 6);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1 }) });
+  await waitForPhase(bed, 'Succeeded');
+  expect(await replicasOf('web-primary')).toBe(6);
 });
 
 test('a primary that does not come up is held by as many canary pods, then reverted without a failed request', async () => {

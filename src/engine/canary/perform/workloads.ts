@@ -44,17 +44,13 @@ export const workloadPerformers = {
   /** Config copies, then the primary, over exactly the version that was observed (S16, S17, S19). */
   async ApplyPrimary(context, { digest, precondition }) {
     const { parts, observation } = context;
-    const { canary, primary, target, view, world } = observation;
+    const { canary, primary, view } = observation;
     await ensureFreshPrimary(context, precondition);
     const bytes = await bytesOf(context, digest);
-    const { release, settings } = bytes;
-    // Git's number; beside another tool as many as either copy has, since the target's number is written by the rollout too.
-    const replicas = world.foreignTarget
-      ? Math.max(1, ...[primary, target].map((workload) => replicasIn(workload) ?? 0))
-      : primaryReplicas({ canary, settings });
+    const { release } = bytes;
     const objects = primaryObjects({
       ...sourceOf(context, bytes),
-      replicas: scalerKindOf(canary.spec) ? await ownedReplicas(context, primary) : replicas,
+      replicas: await replicasFor(context, bytes),
       live: primary,
       liveConfigs: await liveConfigsForPrimary(parts.cluster, view.namespace, release),
       sharedConfigs: await sharedConfigs(parts, canary, release),
@@ -145,6 +141,32 @@ export const copyPerformers = {
     return applyCanary(context, { digest, replicas: 0 });
   },
 } satisfies Partial<Performers>;
+
+/**
+ * Pods of the primary as it is written: Git's number; the number of its scaler stays. Beside another tool as many as either copy has, since the
+ * target's number is written by the rollout too. A primary that was deleted comes back with what it had, within the limits of its scaler.
+ */
+async function replicasFor(context: ActionContext, { settings }: ReleaseBytes): Promise<number | undefined> {
+  const { canary, primary, target, world } = context.observation;
+  const had = primary ? 0 : podsBefore(context.observation);
+  if (scalerKindOf(canary.spec)) {
+    const scaler = world.scaler?.primary;
+    return had > 0 && scaler
+      ? Math.min(Math.max(had, scaler.minReplicas), scaler.maxReplicas)
+      : ownedReplicas(context, primary);
+  }
+  if (!world.foreignTarget) return primaryReplicas({ canary, settings });
+  const asked = primary ? 0 : (settings.replicas ?? 0);
+  return Math.max(1, had, asked, ...[primary, target].map((workload) => replicasIn(workload) ?? 0));
+}
+
+/** Ready pods of the primary when the status named it last. */
+function podsBefore({ canary }: ActionContext['observation']): number {
+  const { serving = [], incidents = [] } = canary.status ?? {};
+  const name = sideNames(canary).primary;
+  const rows = [serving, ...incidents.map((one) => one.serving ?? [])].flat();
+  return rows.find(({ workload, ready }) => workload === name && ready > 0)?.ready ?? 0;
+}
 
 /** Tracked config under its own names first, then the target (design section 4, admit). */
 async function applyCanary(
