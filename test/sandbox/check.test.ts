@@ -320,13 +320,21 @@ describe('check, on a cluster', () => {
   });
 
   it('without an API server still looks at Git', async () => {
-    const remove = sandbox.fault(({ path }) => (path === '/version' ? { code: 403 } : undefined));
+    const remove = sandbox.fault(({ path }) => (path === '/version' ? { code: 503 } : undefined));
     const given = source('file', {});
     const sections = await check({ connection, http }, options({ sources: [given as never] }));
     remove();
     expect(sections.map(({ title }) => title)).toEqual(['API server', 'Git']);
     expect(sections[0]?.lines[0]?.state).toBe('failed');
     expect(sections[1]?.lines[0]?.state).toBe('ok');
+  });
+
+  it('goes on where only the version may not be read', async () => {
+    const remove = sandbox.fault(({ path }) => (path === '/version' ? { code: 403 } : undefined));
+    const sections = await check({ connection, http }, options());
+    remove();
+    expect(sections[0]?.lines).toMatchObject([{ state: 'warning', actor: 'administrator' }]);
+    expect(sections.map(({ title }) => title)).toContain('Rights');
   });
 
   it('prints who must do what, within the screen', async () => {

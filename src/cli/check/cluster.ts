@@ -17,9 +17,14 @@ const fieldsNamed = 4;
 export async function checkServer(transport: Transport, server: string): Promise<CheckLine> {
   const asked = { verb: 'get', path: '/version', object: 'the version' } as const;
   const answer = await transport.request(asked).catch((error: unknown) => {
-    if (!isApiError(error, 'unauthorized')) throw error;
+    if (!isApiError(error, 'unauthorized', 'forbidden')) throw error;
     return error;
   });
+  if (isApiError(answer, 'forbidden')) {
+    const act =
+      'allow /version to this user; every user may read it by the ClusterRole system:public-info-viewer';
+    return bad('warning', server, 'answers; you may not read its version', { actor: 'administrator', act });
+  }
   if (answer instanceof Error) {
     const act = 'log in again: it does not accept the credentials of the kubeconfig, or they have expired';
     return bad('failed', server, answer.message, { actor: 'administrator', act });
