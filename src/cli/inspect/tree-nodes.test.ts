@@ -52,6 +52,23 @@ test('one that names 30,000 namespaces is listed in all of them at once', async 
   expect(root.children.map(({ namespace }) => namespace)).toEqual(['n29999']);
 });
 
+test('who may not list all namespaces at once sees the objects of the first ones, and how many are left out', async () => {
+  const { reader, asked } = aCluster();
+  const list: typeof reader.list = (apiVersion, kind, options = {}) => {
+    if (options.namespace === undefined) throw localError('forbidden', 'list: 403 Forbidden');
+    return reader.list(apiVersion, kind, options);
+  };
+
+  const { root, unread } = await sourceTree(
+    { ...reader, list: async (...given) => list(...given) },
+    sourceNaming(['ConfigMap'], many(59, 'n')),
+  );
+
+  expect(asked).toHaveLength(50);
+  expect(root.children).toHaveLength(50);
+  expect(unread).toEqual([expect.stringMatching(/^ConfigMap in 10 more namespaces: you may not list all/)]);
+});
+
 test('one that names 10,000 kinds costs a bounded number of requests, and the rest is reported', async () => {
   const { reader, asked } = aCluster();
 

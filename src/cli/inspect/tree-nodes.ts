@@ -100,7 +100,7 @@ async function membersOf(
   const labelSelector = `${partOfLabel}=${applySetId(source)}`;
   const several = [source.metadata.namespace ?? '', ...namespaces];
   // Who may edit the Source writes them: one list over all namespaces is cheaper than very many.
-  const places = several.length > mostPlaces ? [undefined] : several;
+  const isLong = several.length > mostPlaces;
   const looked = [...groupKinds].slice(0, limits.kindsOutsideGit);
   if (looked.length < groupKinds.size)
     unread.add(`${groupKinds.size - looked.length} more kinds that the Source names are not listed`);
@@ -112,26 +112,30 @@ async function membersOf(
         unread.add(`${groupKind}: the API server does not serve this kind any more`);
         return [];
       }
-      const where = served.namespaced ? places : [undefined];
-      const found = where.map((namespace) =>
-        readable(
-          unread,
-          `${groupKind}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
-          async () =>
-            // Of Secrets nothing but their names is needed.
-            (
-              await client.list(served.apiVersion, kind, {
-                labelSelector,
-                ...(kind === 'Secret' && group === '' ? { metadataOnly: true } : {}),
-                ...(namespace === undefined ? {} : { namespace }),
-              })
-            ).items,
-        ),
-      );
+      // Of Secrets nothing but their names is needed.
+      const metadataOnly = kind === 'Secret' && group === '' ? { metadataOnly: true } : {};
+      const listIn = async (place: { namespace?: string }) =>
+        (await client.list(served.apiVersion, kind, { labelSelector, ...metadataOnly, ...place })).items;
+      if (!served.namespaced) return (await readable(unread, groupKind, () => listIn({}))) ?? [];
+      const whole = isLong ? await listIn({}).catch(undefinedIfForbidden) : undefined;
+      if (whole) return whole;
+      if (isLong)
+        unread.add(`${groupKind} in ${several.length - mostPlaces} more namespaces: ${notEverywhere}`);
+      const found = several
+        .slice(0, mostPlaces)
+        .map((namespace) =>
+          readable(unread, `${groupKind} in namespace ${namespace}`, () => listIn({ namespace })),
+        );
       return (await Promise.all(found)).flatMap((items) => items ?? []);
     }),
   );
   return lists.flat();
+}
+
+const notEverywhere = 'you may not list all namespaces at once, and so many are not listed one by one';
+
+function undefinedIfForbidden(error: unknown): undefined {
+  if (!isApiError(error, 'forbidden')) throw error;
 }
 
 async function canaryNode(client: Reader, canary: KubernetesObject, unread: Set<string>): Promise<TreeNode> {
