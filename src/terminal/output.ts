@@ -101,17 +101,25 @@ function lettersWidth(letter: string): number {
   return noColumn.test(letter) ? 0 : twoColumns.test(letter) ? 2 : 1;
 }
 
+const ellipsis = '…';
+
+/** Text as the screen can show it: of the signs beyond ASCII that messages of Holdfast have, the ellipsis. */
+export function onScreen({ isAscii }: Pick<Screen, 'isAscii'>, text: string): string {
+  return isAscii ? text.replaceAll(ellipsis, '...') : text;
+}
+
 /** Text in exactly these columns, with an ellipsis where something was left out. */
-export function fitted(text: string, columns: number): string {
+export function fitted(text: string, columns: number, screen: Pick<Screen, 'isAscii'> = {}): string {
+  const cut = onScreen(screen, ellipsis);
   let shown = text;
   if (widthOf(text) > columns) {
-    let left = columns - 1;
+    let left = columns - cut.length;
     const letters = [...text];
     const end = letters.findIndex((letter) => {
       left -= lettersWidth(letter);
       return left < 0;
     });
-    shown = columns > 0 ? `${letters.slice(0, end).join('').trimEnd()}…` : '';
+    shown = columns >= cut.length ? `${letters.slice(0, end).join('').trimEnd()}${cut}` : '';
   }
   return shown + ' '.repeat(Math.max(0, columns - widthOf(shown)));
 }
@@ -187,17 +195,17 @@ export function formatTable<Row>(
   screen: Screen,
   wide: boolean,
 ): string[] {
-  const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
+  const cells = rows.map((row) => columns.map((column) => onScreen(screen, printable(column.value(row)))));
   const widths = columns.map(({ title }, index) =>
     Math.max(title.length, ...cells.map((row) => widthOf(row[index] ?? ''))),
   );
   if (!wide) shrink(columns, widths, screen.columns);
-  const titles = columns.map(({ title }, index) => fitted(title, widths[index] ?? 0));
+  const titles = columns.map(({ title }, index) => fitted(title, widths[index] ?? 0, screen));
   return [
     paint(screen, 'quiet', titles.join(gap).trimEnd()),
     ...rows.map((row, line) => {
       const parts = columns.map(({ tone }, index) => {
-        const text = fitted(cells[line]?.[index] ?? '', widths[index] ?? 0);
+        const text = fitted(cells[line]?.[index] ?? '', widths[index] ?? 0, screen);
         return paint(screen, tone?.(row) ?? 'none', text);
       });
       return parts.join(gap).trimEnd();

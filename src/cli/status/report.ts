@@ -6,6 +6,7 @@ import {
   type CommandResult,
   type DataFormat,
   formatData,
+  onScreen,
   printed,
   type Screen,
 } from '../../terminal/output.ts';
@@ -41,9 +42,9 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
   const object = await readOne(reader, kind, { namespace, name });
   const { format, screen, nowMs } = options;
   if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));
-  if (kind === 'Source') return printed(textOf(sourceDetail(object, screen, nowMs)));
+  if (kind === 'Source') return printed(onScreen(screen, textOf(sourceDetail(object, screen, nowMs))));
   const underWay = await options.changesOf?.(object);
-  return printed(textOf(canaryDetail(object, { screen, nowMs, underWay })));
+  return printed(onScreen(screen, textOf(canaryDetail(object, { screen, nowMs, underWay }))));
 }
 
 async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {

@@ -91,7 +91,7 @@ async function onPage(
       resourceVersion: '',
     }),
   };
-  const page = createLivePage(options.stream);
+  const page = createLivePage(options.stream, options.screen);
   let drawnMs = 0;
   let isNews = true;
   const onNews = () => {

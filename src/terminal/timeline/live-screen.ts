@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { counted, widthOf } from '../output.ts';
+import { counted, onScreen, type Screen, widthOf } from '../output.ts';
 
 /** Prints lines for good, and keeps one line below them up to date. */
 interface LiveScreen {
@@ -70,13 +70,14 @@ export function createLivePage(
     readonly rows?: number | undefined;
     readonly columns?: number | undefined;
   },
+  screen: Pick<Screen, 'isAscii'> = {},
 ): LivePage {
   stream.write(enterPage + hideCursor);
   return {
     draw(lines) {
       const room = Math.max(5, stream.rows ?? 24) - 1;
       const shown = fitting(lines, room, stream.columns || 80);
-      stream.write(`${toTop}${shown.join('')}${clearBelow}`);
+      stream.write(`${toTop}${onScreen(screen, shown.join(''))}${clearBelow}`);
     },
     close() {
       stream.write(showCursor + leavePage);

@@ -66,3 +66,19 @@ it('tables, wrapped lines and pages count letters that take two columns, or none
   expect(wrap('修正 修正 修正', 10, '')).toEqual(['修正 修正', '修正']);
   expect(drawn(...Array(12).fill('修正'.repeat(8)))).toContain('… 8 more lines');
 });
+
+it('what is cut says so with signs of ASCII where the locale has no others', () => {
+  const screen = { columns: 20, colour: false, isAscii: true } as const;
+  const columns = [{ title: 'MESSAGE', value: (row: { message: string }) => row.message, least: 8 }];
+  const messages = ['cut by the server…', 'a message that is longer than the screen'];
+
+  const table = formatTable(
+    columns,
+    messages.map((message) => ({ message })),
+    screen,
+    false,
+  );
+
+  expect(table).toEqual(['MESSAGE', 'cut by the server...', 'a message that is...']);
+  expect(fitted('abcdef', 2, screen)).toBe('  ');
+});

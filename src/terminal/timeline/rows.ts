@@ -1,5 +1,15 @@
 import type { CheckResult } from '../../api/canary/status.ts';
-import { fitted, paint, printable, type Screen, showsUnicode, type Tone, widthOf, wrap } from '../output.ts';
+import {
+  fitted,
+  onScreen,
+  paint,
+  printable,
+  type Screen,
+  showsUnicode,
+  type Tone,
+  widthOf,
+  wrap,
+} from '../output.ts';
 import type { ServingName } from './news.ts';
 
 /** How rows look. */
@@ -125,7 +135,7 @@ export function liveLine(
   const width = Math.min(lineWidth(screen), screen.columns) - 1;
   const left = `${spinner}${time.padStart(timeColumns)}  `;
   const room = Math.max(0, width - left.length - widthOf(right) - 2);
-  const middle = fitted(printable(now), room);
+  const middle = fitted(onScreen(screen, printable(now)), room, screen);
   return `${paint(screen, 'quiet', left)}${middle}  ${paint(screen, rightTone, right)}`;
 }
 
