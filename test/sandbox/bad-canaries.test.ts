@@ -146,6 +146,14 @@ const bad: readonly Bad[] = [
     says: ['Ready', 'InvalidSpec', 'spec.autoscalerRef: cannot be used with a Knative Service'],
   },
   {
+    name: `long-${'a'.repeat(51)}`,
+    says: ['Ready', 'InvalidSpec', 'spec.targetRef.name: is too long: Service long-'],
+  },
+  {
+    name: 'dotted.v1',
+    says: ['Ready', 'InvalidSpec', 'spec.targetRef.name: dotted.v1 cannot be the name of a Service'],
+  },
+  {
     name: 'template',
     analysis: { metrics: [metric] },
     says: [
@@ -216,6 +224,29 @@ test('bad Canaries say what is wrong, by condition and event, and stop nobody el
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+});
+
+test('the longest names that are allowed are rolled out', async () => {
+  const name = 'a'.repeat(55);
+  const canaryName = `canary.${'b'.repeat(240)}`;
+  const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name };
+  const release = (version: number) =>
+    bed.commit(`v${version}`, {
+      'web.json': deployment(`shop/web:${version}`, { name }),
+      'canary.json': canary({ name: canaryName, spec: { targetRef } }),
+    });
+  const seen = async () => statusOf(await bed.canary(canaryName));
+  const until = (phase: string) =>
+    eventually(phase, async () => (await seen()).phase === phase, { seen, timeoutMs: 60_000 });
+  await release(1);
+  await createSource(bed);
+  await bed.start();
+  await until('Initialized');
+
+  await release(2);
+
+  await until('Succeeded');
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', `${name}-primary`))).toBe('shop/web:2');
 });
 
 test('a warning goes away with its cause', async () => {

@@ -158,3 +158,30 @@ describe('a Service as target', () => {
     expect(problemsOf({ analysis })).toEqual([]);
   });
 });
+
+describe('the names of the Services that a Canary makes', () => {
+  const named = (name: string, more: object = {}) => ({
+    provider: 'gatewayapi:v1',
+    targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
+    service: { port: 80, gatewayRefs: [{ name: 'edge' }], ...more },
+  });
+
+  it.each(['kubernetes', 'gatewayapi:v1', 'istio'])('fit in 63 characters with %s', (provider) => {
+    expect(pathsOf({ ...named('a'.repeat(55)), provider })).toEqual([]);
+    expect(pathsOf({ ...named('a'.repeat(56)), provider })).toEqual(['spec.targetRef.name']);
+    expect(pathsOf({ ...named('a'.repeat(200), { name: 'web' }), provider })).toEqual([]);
+    expect(pathsOf({ ...named('web', { name: 'a'.repeat(56) }), provider })).toEqual(['spec.service.name']);
+  });
+
+  it('of a workload in place too, where it has one', () => {
+    const { targetRef } = named('a'.repeat(57));
+    expect(pathsOf({ targetRef })).toEqual([]);
+    expect(pathsOf({ targetRef, service: { port: 80 } })).toEqual(['spec.targetRef.name']);
+    expect(pathsOf({ ...named('a'.repeat(56)), provider: 'native' })).toEqual([]);
+  });
+
+  it('have no dot, which names of workloads may have', () => {
+    expect(pathsOf(named('web.v1'))).toEqual(['spec.targetRef.name']);
+    expect(pathsOf(named('web.v1', { name: 'web' }))).toEqual([]);
+  });
+});

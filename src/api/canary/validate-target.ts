@@ -1,7 +1,7 @@
 /** What the kind of the target allows: rolled out in place (ADR 21), a Knative Service, or a Service (flagger-behaviour 2.1, 2.2, 2.9). */
 
 import type { Problem } from '../problems.ts';
-import { type Canary, isBuiltIn, sharesWorkload, targetApiVersion } from './canary.ts';
+import { apexName, type Canary, isBuiltIn, sharesWorkload, targetApiVersion } from './canary.ts';
 
 const routed =
   'needs a router in front of two workloads, and provider native steps the pods of one: leave it out, or choose a provider that copies';
@@ -116,5 +116,35 @@ export function checkServiceTarget(
       if (!isBuiltIn(metric)) return;
       const message = `${metric.name} is counted by the names of pods, which a Service as target does not say; use a templateRef or a query`;
       problem(`spec.${list}.metrics[${index}].name`, message);
+    });
+}
+
+// Names of the Services that are made: shorter, and of fewer characters, than names of workloads may be.
+
+const mostCharacters = 63;
+
+/** Adds a name for which the API server would refuse the Services; `provider` is the Canary's own, or the default one. */
+export function checkServiceNames(
+  canary: Canary,
+  provider: string | undefined,
+  found: { problems: Problem[] },
+): void {
+  const { service, targetRef } = canary.spec;
+  const isInPlace = sharesWorkload(provider);
+  if (provider === 'knative' || (isInPlace && !service)) return;
+  const apex = apexName(canary);
+  const longest = `${apex}-${isInPlace ? 'canary' : 'primary'}`;
+  const path = service?.name ? 'spec.service.name' : 'spec.targetRef.name';
+  const isNamedAfterTarget = !service?.name && targetRef.kind !== 'Service';
+  const way = isNamedAfterTarget ? '; give the Services another name with spec.service.name' : '';
+  if (longest.length > mostCharacters)
+    found.problems.push({
+      path,
+      message: `is too long: Service ${longest} must fit in ${mostCharacters} characters${way}`,
+    });
+  else if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(apex))
+    found.problems.push({
+      path,
+      message: `${apex} cannot be the name of a Service, which has lower-case letters, digits and - alone${way}`,
     });
 }

@@ -5,7 +5,7 @@ import { parseDurationMs } from '../time.ts';
 import type { Canary } from './canary.ts';
 import { checkComparison } from './comparison.ts';
 import { checkMetrics } from './validate-metrics.ts';
-import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
+import { checkKnative, checkNative, checkServiceNames, checkServiceTarget } from './validate-target.ts';
 import { checkWebhooks } from './validate-webhooks.ts';
 
 /** What a check found. */
@@ -33,6 +33,7 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   checkKnative(canary, found);
   checkServiceTarget(canary, provider, found);
   checkNative(canary, provider, found);
+  checkServiceNames(canary, provider, found);
   const floorMs = options.intervalFloorMs ?? limits.minAnalysisIntervalMs;
   const intervalMs = parseDurationMs(canary.spec.analysis.interval ?? '');
   const interval = 'spec.analysis.interval';
