@@ -84,7 +84,7 @@ export async function report(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
   const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
-  emitFailure(parts, canary, failure);
+  if (!isReported(before, failure)) emitFailure(parts, canary, failure);
   try {
     return await writeStatus(parts, canary, status);
   } catch (error) {

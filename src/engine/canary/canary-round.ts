@@ -22,7 +22,7 @@ import { type Performed, performAll } from './perform/perform.ts';
 import { sourceWriter } from './perform/write.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
-import { joinFailures } from './status/status.ts';
+import { isReported, joinFailures } from './status/status.ts';
 import { deletionFreshMsOf, readWhole } from './watches.ts';
 import type { Contention, Written } from './write-pace.ts';
 
@@ -207,6 +207,6 @@ async function conclude(
     canary,
     failure,
   );
-  if (failure) emitFailure(round.parts, canary, failure);
+  if (failure && !isReported(canary.status, failure)) emitFailure(round.parts, canary, failure);
   return saved;
 }
