@@ -12,6 +12,8 @@ export interface RouteKind {
   readonly namespace?: string;
   /** What kubectl applied last is read of its objects, too. */
   readonly lastApplied?: boolean;
+  /** The names of the field managers of its objects are read, too, and a hash of what each has applied. */
+  readonly managers?: boolean;
 }
 
 /** One object that a provider writes, or that another tool owns and the provider derives its own from. */

@@ -16,8 +16,8 @@ import { appliedAnnotation } from '../workload/shared/metadata.ts';
 export interface Applied {
   /**
    * True when the object has all of these fields and we applied exactly this before, so that nothing of an older write is left. Of what was noted
-   * with its answer the fields must be ours still, too: a list that has one owner differs by what others add to its elements, which a comparison
-   * takes for defaults.
+   * with its answer the fields must be ours still, too, if it is known whose they are: a list that has one owner differs by what others add to its
+   * elements, which a comparison takes for defaults.
    */
   has(live: KubernetesObject | undefined, wanted: KubernetesObject): boolean;
   /** True when exactly this was applied before, whatever the object is now. */
@@ -27,8 +27,8 @@ export interface Applied {
   forget(wanted: KubernetesObject): void;
 }
 
-/** An empty memory. */
-export function createApplied(): Applied {
+/** An empty memory of what this field manager applied. */
+export function createApplied(manager: string): Applied {
   const known = new Map<string, { readonly hash: string; readonly fields: string | undefined }>();
   return {
     has(live, wanted) {
@@ -36,13 +36,16 @@ export function createApplied(): Applied {
       return (
         live !== undefined &&
         [hash, markOf(live)].includes(hashOf(wanted)) &&
-        (fields === undefined || fields === fieldsOf(live)) &&
+        [undefined, fields].includes(fields && fieldsOf(live, manager)) &&
         holds(live, wanted)
       );
     },
     knows: (wanted) => known.get(objectId(wanted))?.hash === hashOf(wanted),
     note: (wanted, written) =>
-      void known.set(objectId(wanted), { hash: hashOf(wanted), fields: written && fieldsOf(written) }),
+      void known.set(objectId(wanted), {
+        hash: hashOf(wanted),
+        fields: written && fieldsOf(written, manager),
+      }),
     forget: (wanted) => void known.delete(objectId(wanted)),
   };
 }
@@ -66,13 +69,14 @@ function holds(live: KubernetesObject, wanted: KubernetesObject): boolean {
   return covers(live, wanted) && (wanted.kind !== 'Service' || labels(live) === labels(wanted));
 }
 
-/** A hash of the fields that `holdfast` has applied and has still; watches tell no more of them. */
-function fieldsOf({ metadata }: KubernetesObject): string | undefined {
+/** A hash of the fields that the manager has applied and has still; watches tell no more of them. Undefined: this object does not tell. */
+function fieldsOf({ metadata }: KubernetesObject, owner: string): string | undefined {
+  if (!metadata.managedFields) return undefined;
   const entry = recordsOf(metadata.managedFields).find(
     ({ manager, operation, appliedHash, subresource }) =>
-      manager === 'holdfast' && (appliedHash !== undefined || (operation === 'Apply' && !subresource)),
+      manager === owner && (appliedHash !== undefined || (operation === 'Apply' && !subresource)),
   );
-  return entry && String(entry.appliedHash ?? hashOfFields(entry.fieldsV1));
+  return entry ? String(entry.appliedHash ?? hashOfFields(entry.fieldsV1)) : 'none';
 }
 
 function markOf({ metadata }: KubernetesObject): string | undefined {

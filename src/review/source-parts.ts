@@ -32,7 +32,7 @@ export async function sourceParts(
       throw new Error('nothing is watched here');
     },
     events: { emit: nothing },
-    applied: createApplied(),
+    applied: createApplied('holdfast'),
     claims: createClaims(),
     sources: () => [],
     source: () => undefined,

@@ -5,6 +5,7 @@ import { createApplied } from '../engine/applied.ts';
 import { type CanaryController, createCanaryController } from '../engine/canary/canary-controller.ts';
 import { createSourceController, type SourceController } from '../engine/sync/source-controller.ts';
 import { createGitWriter, type GitWriter } from '../engine/write-back/git-writer.ts';
+import { rolloutManager } from '../workload/compare/managed-fields.ts';
 import { alertsOf, canaryParts } from './engine-canaries.ts';
 import { openBindings, sourceParts } from './engine-sources.ts';
 import { createShared, type EngineWiring, openSets } from './engine-wiring.ts';
@@ -38,7 +39,7 @@ export function createEngine(wiring: EngineWiring): Engine {
   const canaries: CanaryController = createCanaryController({
     ...shared,
     ...ofCanaries,
-    applied: createApplied(),
+    applied: createApplied(rolloutManager),
     alerts,
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
@@ -47,7 +48,7 @@ export function createEngine(wiring: EngineWiring): Engine {
   const git = sourceParts(wiring);
   const sources: SourceController = createSourceController({
     ...shared,
-    applied: createApplied(),
+    applied: createApplied('holdfast'),
     ...git,
     ...(options.shadow ? {} : { sourceAlerts }),
     sources: sourceSet,

@@ -267,4 +267,21 @@ describe('an admission webhook that changes what carries the requests', () => {
     end();
     await shop.until('v2 is live', ({ lastPromotedCommit }) => lastPromotedCommit === commit);
   });
+
+  test('the rules of a route, to which it adds a header: it is no contention, and a release is promoted', async () => {
+    const shop = await shops.openRunning('tagged', checks);
+    const filters = [
+      { type: 'RequestHeaderModifier', requestHeaderModifier: { set: [{ name: 'a', value: 'b' }] } },
+    ];
+    const end = shops.bed().sandbox.webhook((key, object) => {
+      if (!key.endsWith('/httproutes') || object.metadata.namespace !== 'tagged') return object;
+      const spec = object.spec as { rules?: object[] };
+      return { ...object, spec: { ...spec, rules: spec.rules?.map((rule) => ({ ...rule, filters })) } };
+    });
+    const commit = await shop.release('v2');
+    await shop.until('v2 is live', ({ lastPromotedCommit }) => lastPromotedCommit === commit);
+    const path = `/apis/gateway.networking.k8s.io/v1/namespaces/${shop.namespace}/httproutes/podinfo`;
+    expect(await writesIn(path, 60_000)).toBe(0);
+    end();
+  });
 });

@@ -31,7 +31,7 @@ const options = {
   selectorLabels: ['app'],
   includeLabelPrefixes: [],
 };
-const applied = createApplied();
+const applied = createApplied('holdfast-rollout');
 
 /** A look as the controller's, with what it then does. */
 async function look(decide: (world: World) => readonly Action[] = () => []): Promise<World> {

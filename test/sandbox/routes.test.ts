@@ -113,6 +113,53 @@ test('a mirror to the canary that somebody adds to the route by hand is taken of
   await waitForPhase(bed, 'Succeeded');
 });
 
+type Rule = Record<string, unknown>;
+/** Where the rules of a provider's route are, what somebody adds to each of them, and whether a rule is as Holdfast wrote it. */
+const additions: Record<string, { path: string; list: string; add: Rule; isFree: (rule: Rule) => boolean }> =
+  {
+    'gatewayapi:v1': {
+      path: '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web',
+      list: 'rules',
+      add: { filters: [{ type: 'RequestRedirect', requestRedirect: { hostname: 'elsewhere.example' } }] },
+      isFree: ({ filters }) => filters === undefined,
+    },
+    contour: {
+      path: '/apis/projectcontour.io/v1/namespaces/shop/httpproxies/web',
+      list: 'routes',
+      add: { timeoutPolicy: { response: '1ms' } },
+      isFree: ({ timeoutPolicy }) => timeoutPolicy === undefined,
+    },
+  };
+
+test.each(Object.entries(additions))(
+  'what somebody adds to a rule of the %s route goes at once, with one write',
+  async (provider, { path, list, add, isFree }) => {
+    await bed.commit('v1', {
+      'web.json': deployment('shop/web:1'),
+      'canary.json': canary({ spec: { provider, ...providers[provider] } }),
+    });
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    const rules = async () => {
+      const { body } = await bed.send('GET', path);
+      return (body as { spec: Record<string, Rule[]> }).spec[list] ?? [];
+    };
+    const spec = { [list]: (await rules()).map((rule) => ({ ...rule, ...add })) };
+    bed.sandbox.requests.clear();
+
+    const { status } = await bed.send('PATCH', path, { spec }, 'application/merge-patch+json');
+    expect(status).toBe(200);
+
+    await eventually('it is gone', async () => (await rules()).every(isFree), { seen: rules });
+    await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+    await eventually('v2 is seen', async () => statusOf(await bed.canary()).phase !== 'Initialized');
+    const writes = bed.sandbox.requests.all().filter((one) => one.method === 'PATCH' && one.path === path);
+    // The edit, and the answer to it.
+    expect(writes).toHaveLength(2);
+  },
+);
+
 test('a write that RBAC forbids is named on the Canary, and goes on when it is allowed', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed);

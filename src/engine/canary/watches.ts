@@ -46,7 +46,8 @@ export function watchKey(canary: KubernetesObject): string {
 
 function routeKindsOf(canary: KubernetesObject, router: Router | undefined): readonly RouteKind[] {
   const about = canary as unknown as Canary;
-  return router?.references?.(about, serviceNames(about)) ?? router?.kinds ?? [];
+  const kinds: readonly RouteKind[] = router?.references?.(about, serviceNames(about)) ?? router?.kinds ?? [];
+  return kinds.map((kind) => ({ ...kind, managers: true }));
 }
 
 /** The kinds to watch for many Canaries, by namespace: of their newest specs, and of those in force. */

@@ -184,7 +184,7 @@ function startRunner(
   const parts = {
     cluster,
     heads,
-    applied: createApplied(),
+    applied: createApplied('holdfast'),
     claims,
     presence: { read: (object: KubernetesObject) => cluster.get({ ...object, name: object.metadata.name }) },
     secretKey: new Uint8Array(32),

@@ -90,6 +90,25 @@ describe.concurrent('beside other writers', () => {
     });
     await shop.close();
   });
+
+  test('a filter that kubectl adds to a rule of the route goes at once', async () => {
+    const namespace = 'filtered';
+    const shop = await openShop(bed, namespace, quick);
+    await shop.release('v1');
+    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+    const rules = async () => {
+      const { spec } = (await bed.readObject('HTTPRoute', namespace, 'podinfo')) ?? {};
+      return (spec as { rules: Array<{ filters?: object[] }> } | undefined)?.rules ?? [];
+    };
+    const filter = { type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x-canary'] } };
+    const patch = JSON.stringify([{ op: 'add', path: '/spec/rules/0/filters', value: [filter] }]);
+    await bed.kubectl(['-n', namespace, 'patch', 'httproute', 'podinfo', '--type=json', '-p', patch]);
+    await waitFor(async () => (await rules()).every(({ filters }) => filters === undefined), {
+      timeoutMs: 60_000,
+      what: 'no filter',
+    });
+    await shop.close();
+  });
 });
 
 /** Objects of no Canary that the API server completes in its own way. */

@@ -190,7 +190,7 @@ function allOf(
 }
 
 function queryFor(kind: RouteKind, own: string): WatchQuery {
-  const { apiVersion, namespace = own, lastApplied } = kind;
+  const { apiVersion, namespace = own, lastApplied, managers } = kind;
   const narrow = narrowed.get(kindId(kind));
   return {
     apiVersion,
@@ -198,6 +198,7 @@ function queryFor(kind: RouteKind, own: string): WatchQuery {
     ...(namespace ? { namespace } : {}),
     ...narrow,
     ...(lastApplied ? { lastApplied } : {}),
+    ...(managers ? { managers } : {}),
   };
 }
 

@@ -70,7 +70,7 @@ function bed(
   };
   const context = {
     parts: {
-      applied: createApplied(),
+      applied: createApplied('holdfast-rollout'),
       cluster: {
         get: async () => target,
         apply: async (object: KubernetesObject) => stored(object.kind, object),

@@ -72,7 +72,7 @@ export const trafficPerformers = {
         const stored = await store(context, withMark(wanted), over);
         wrote = noteChanged(context, stored, over) || wrote;
         routes = [...routes.filter((one) => describe(one) !== describe(stored)), stored];
-        parts.applied.note(wanted);
+        parts.applied.note(wanted, stored);
       } catch (error) {
         refused.push(await passOver(context, route, { wanted, over, error }));
       }

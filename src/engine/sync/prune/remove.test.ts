@@ -39,7 +39,7 @@ test('deletions that are refused are reported in one order, whichever answer com
     };
     const rights = { isTrusted: () => true, protectedNamespaces: [] };
     const { signal } = new AbortController();
-    const context = { parts: { cluster, rights, applied: createApplied() }, source, signal };
+    const context = { parts: { cluster, rights, applied: createApplied('holdfast') }, source, signal };
     const plan = { remove: members, handBack: [], waiting: [], kept: [], toApprove: [], guard: undefined };
     return (await carryOut(context as unknown as SyncContext, plan, { all: [], members })).failures;
   };
