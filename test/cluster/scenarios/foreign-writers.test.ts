@@ -97,8 +97,8 @@ describe.concurrent('beside other writers', () => {
     await shop.release('v1');
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
     const rules = async () => {
-      const { spec } = (await bed.readObject('HTTPRoute', namespace, 'podinfo')) ?? {};
-      return (spec as { rules: Array<{ filters?: object[] }> } | undefined)?.rules ?? [];
+      const route = await bed.readObject('HTTPRoute', namespace, 'podinfo');
+      return (route?.spec as { rules: Array<{ filters?: object[] }> } | undefined)?.rules ?? [];
     };
     const filter = { type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x-canary'] } };
     const patch = JSON.stringify([{ op: 'add', path: '/spec/rules/0/filters', value: [filter] }]);
