@@ -119,3 +119,34 @@ test('what others add, scale or own beside us is no drift and causes no requests
     );
   expect(gets).toEqual([]);
 });
+
+test('what kubectl adds to the nodeSelector or the tolerations of a primary is told, and the next release takes it out', async () => {
+  const pinned = (image: string) => {
+    const object = JSON.parse(deployment(image));
+    const pod = { nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'a', operator: 'Exists' }] };
+    Object.assign(object.spec.template.spec, pod);
+    return JSON.stringify(object);
+  };
+  await bed.commit('v1', { 'web.json': pinned('shop/web:1') });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await untilDrifted(/^False/);
+  const patch = async (pod: object) => {
+    const path = '/apis/apps/v1/namespaces/shop/deployments/web-primary?fieldManager=kubectl-patch';
+    const body = { spec: { template: { spec: pod } } };
+    expect((await bed.send('PATCH', path, body, 'application/merge-patch+json')).status).toBe(200);
+  };
+
+  await patch({ nodeSelector: { disk: 'ssd', zone: 'north' } });
+  await untilDrifted(/^True .*kubectl-patch changed spec.template.spec.nodeSelector/);
+  await patch({ nodeSelector: { disk: 'ssd', zone: null } });
+  await untilDrifted(/^False/);
+  await patch({ tolerations: [{ key: 'a', operator: 'Exists' }, { operator: 'Exists' }] });
+  await untilDrifted(/^True .*kubectl-patch changed spec.template.spec.tolerations/);
+
+  await bed.commit('v2', { 'web.json': pinned('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  await untilDrifted(/^False/);
+  const { spec } = (await bed.get('apps/v1', 'Deployment', 'web-primary')) as { spec?: unknown };
+  expect(spec).toMatchObject({ template: { spec: { tolerations: [{ key: 'a' }] } } });
+});

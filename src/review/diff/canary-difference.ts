@@ -5,9 +5,8 @@ import { differences } from '../../health/expectation.ts';
 import { expectedState } from '../../rollout/checks.ts';
 import { lastKnownGood, type Run, runOf, type World } from '../../rollout/world.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
-import { contentOf, driftOf } from '../../workload/compare/drift.ts';
+import { allDifferences, driftOf } from '../../workload/compare/drift.ts';
 import { rolloutManager } from '../../workload/compare/managed-fields.ts';
-import { differencesOf } from '../../workload/compare/semantic-compare.ts';
 import type { ExpectedObject } from '../expected-objects.ts';
 import { mostCharacters, mostFields, type ObjectDifference } from './object-difference.ts';
 
@@ -43,7 +42,7 @@ export function canaryDifferenceOf(
 
 function compareObject({ kind, name, wanted, live }: ExpectedObject): ObjectDifference {
   if (!live) return { kind, name, state: 'missing', fields: [] };
-  const found = wanted ? differencesOf(live, contentOf(wanted)) : [];
+  const found = wanted ? allDifferences(live, wanted) : [];
   if (!wanted || found.length === 0) return { kind, name, state: 'same', fields: [] };
   const drift = driftOf(live, wanted, rolloutManager);
   const fields = describeDifferences(found.slice(0, mostFields), {

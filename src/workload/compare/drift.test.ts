@@ -87,6 +87,29 @@ describe('drift', () => {
     expect(paths).toEqual(['spec.template.spec.containers[podinfod].image', 'spec.minReadySeconds']);
   });
 
+  it.each<[string, object, object, boolean]>([
+    [
+      'a label of the nodes',
+      { nodeSelector: { zone: 'a' } },
+      { nodeSelector: { zone: 'a', disk: 'ssd' } },
+      false,
+    ],
+    ['a toleration', { tolerations: [{ key: 'a' }] }, { tolerations: [{ key: 'a' }, { key: 'b' }] }, false],
+    ['the first label of the nodes', {}, { nodeSelector: { zone: 'a' } }, true],
+    ['a container', {}, { containers: [{ name: 'podinfod' }, { name: 'istio-proxy' }] }, true],
+    ['a variable', {}, { containers: [{ name: 'podinfod', env: [{ name: 'A', value: 'b' }] }] }, true],
+  ])(
+    'of what somebody adds to the template counts what the API server takes for one value: %s',
+    (_, wanted, added, isSame) => {
+      const containers = [{ name: 'podinfod' }];
+      const withPod = (spec: object) => ({
+        ...applied,
+        spec: { template: { spec: { containers, ...spec } } },
+      });
+      expect(coversApplied(withPod({ ...wanted, ...added }), withPod(wanted))).toBe(isSame);
+    },
+  );
+
   it('is seen without managedFields', () => {
     expect([coversApplied(live({}), applied), coversApplied(live({ minReadySeconds: 60 }), applied)]).toEqual(
       [true, false],

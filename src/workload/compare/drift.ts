@@ -1,7 +1,7 @@
 /** Who changed a field that Holdfast owns. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { type ManagedFieldsEntry, managedFieldsOf, namedPart } from './managed-fields.ts';
-import { covers, type Difference, differencesOf } from './semantic-compare.ts';
+import { coversWorkload, type Difference, workloadDifferencesOf } from './semantic-compare.ts';
 
 /** What differs from what was applied. */
 type Drift =
@@ -39,13 +39,13 @@ export function differencesBy(
   const wanted = contentOf(applied);
   const found = culpritsOf(live, wanted)
     .filter((entry) => isOthers(entry, { live, wanted, manager }))
-    .flatMap(({ fieldsV1 }) => differencesOf(live, namedPart(wanted, fieldsV1 ?? {})));
+    .flatMap(({ fieldsV1 }) => workloadDifferencesOf(live, namedPart(wanted, fieldsV1 ?? {})));
   return templateFirst([...new Map(found.map((one) => [one.path, one])).values()]);
 }
 
 /** Every field that is not as it was applied, those of the pod template first. */
 export function allDifferences(live: KubernetesObject, applied: KubernetesObject): Difference[] {
-  return templateFirst(differencesOf(live, contentOf(applied)));
+  return templateFirst(workloadDifferencesOf(live, contentOf(applied)));
 }
 
 function templateFirst(differences: readonly Difference[]): Difference[] {
@@ -64,7 +64,7 @@ function isOthers(entry: ManagedFieldsEntry, { live, wanted, manager }: Comparis
   if (entry.operation !== 'Update') return false;
   const named = namedPart(wanted, entry.fieldsV1 ?? {}) as { spec?: { template?: unknown } };
   const template = named.spec?.template;
-  return template !== undefined && !covers(live, { spec: { template } });
+  return template !== undefined && !coversWorkload(live, { spec: { template } });
 }
 
 /** The manager other than ours of a field that differs from what is wanted; undefined where no entry names one. */
@@ -79,13 +79,13 @@ export function managerOfChange(
 function culpritsOf(live: KubernetesObject, wanted: unknown): ManagedFieldsEntry[] {
   return (managedFieldsOf(live) ?? []).filter(
     ({ subresource, fieldsV1 }) =>
-      subresource !== 'status' && !covers(live, namedPart(wanted, fieldsV1 ?? {})),
+      subresource !== 'status' && !coversWorkload(live, namedPart(wanted, fieldsV1 ?? {})),
   );
 }
 
 /** Whether spec and data of the live object hold all that was applied; managedFields are not needed for that. */
 export function coversApplied(live: KubernetesObject, applied: KubernetesObject): boolean {
-  return covers(live, contentOf(applied));
+  return coversWorkload(live, contentOf(applied));
 }
 
 /** Spec and data, without metadata. */

@@ -52,15 +52,30 @@ function isQuantity({ field, parent, from }: Place): boolean {
   return quantityMaps.has(parent) || quantityFields.has(field) || isOfMetric || isOfRange;
 }
 
+/** Values of a pod template that have one owner, and to which the API server adds nothing: what somebody adds to them changes them. */
+const wholeOfTemplate: ReadonlySet<string> = new Set(['nodeSelector', 'tolerations']);
+
 /** Whether every wanted field is in `live` with the same meaning. `null` and empty values are met by absence, but for those that are `keptAtZero`. */
 export function covers(live: unknown, wanted: unknown): boolean {
   return compareValues(live, wanted, root, undefined);
+}
+
+/** The same of a workload that Holdfast generates, in whose template also counts what somebody adds to values that have one owner. */
+export function coversWorkload(live: unknown, wanted: unknown): boolean {
+  return compareValues(live, wanted, workloadRoot, undefined);
 }
 
 /** Every field at which `live` differs from what is wanted; empty exactly when it covers it. */
 export function differencesOf(live: unknown, wanted: unknown): Difference[] {
   const found: Difference[] = [];
   compareValues(live, wanted, root, found);
+  return found;
+}
+
+/** Every field at which such a workload differs; empty exactly when it is covered. */
+export function workloadDifferencesOf(live: unknown, wanted: unknown): Difference[] {
+  const found: Difference[] = [];
+  compareValues(live, wanted, workloadRoot, found);
   return found;
 }
 
@@ -81,10 +96,13 @@ interface Place {
   readonly from: Place | undefined;
   /** Absence is no other spelling of an empty value. */
   readonly isStored?: boolean | undefined;
+  /** What is added to `wholeOfTemplate` is a difference. */
+  readonly isWorkload?: boolean | undefined;
 }
 
 const root: Place = { field: '', parent: '', step: '', from: undefined };
 const storedRoot: Place = { ...root, isStored: true };
+const workloadRoot: Place = { ...root, isWorkload: true };
 
 /** Collects into `found`; without it, it stops at the first difference. */
 function compareValues(
@@ -94,6 +112,8 @@ function compareValues(
   found: Difference[] | undefined,
 ): boolean {
   const isThere = live !== undefined && live !== null;
+  if (isThere && place.isWorkload && wholeOfTemplate.has(place.field) && sizeOf(live) > sizeOf(wanted))
+    return differ(live, wanted, place, found);
   if (isThere && Array.isArray(wanted) && Array.isArray(live))
     return compareLists(live, wanted, place, found);
   if (isThere && isRecord(wanted) && isRecord(live)) return compareRecords(live, wanted, place, found);
@@ -121,6 +141,7 @@ function compareRecords(
         step: /^[\w-]+$/.test(field) ? `.${field}` : `[${field}]`,
         from: place,
         isStored: place.isStored,
+        isWorkload: place.isWorkload,
       },
       found,
     ),
@@ -172,6 +193,11 @@ function differ(live: unknown, wanted: unknown, place: Place, found: Difference[
   for (let at: Place | undefined = place; at; at = at.from) steps.unshift(at.step);
   found?.push({ path: steps.join('').replace(/^\./, ''), wanted, live });
   return false;
+}
+
+/** How many fields or elements a value has. */
+function sizeOf(value: unknown): number {
+  return Object.keys(value ?? {}).length;
 }
 
 function sameScalar(live: unknown, wanted: unknown, place: Place): boolean {
