@@ -168,3 +168,25 @@ test('a first release whose route the gateway does not accept until the deadline
     reason: 'RouteNotAccepted',
   });
 });
+
+test('a route that the gateway does not accept any more while nothing is released is reported, until it does', async () => {
+  await start('RollingUpdate');
+  const letGo = bed.sandbox.holdRoutes();
+  const spec = { ...onGateway, service: { ...onGateway.service, hosts: ['web.example.com'] } };
+  await bed.commit('hosts', { 'canary.json': canary({ spec, analysis: { interval: '1s' } }) });
+  const ready = async () => {
+    const found = condition(await bed.canary(), 'Ready');
+    return `${found?.status} ${found?.reason}`;
+  };
+  await eventually('it is said', async () => (await ready()) === 'False RouteNotAccepted', { seen });
+
+  await bed.pass(70_000);
+  expect(condition(await bed.canary(), 'Stalled')).toMatchObject({
+    status: 'True',
+    reason: 'RouteNotAccepted',
+  });
+
+  letGo();
+  await eventually('it is Ready again', async () => (await ready()).startsWith('True'), { seen });
+  expect(condition(await bed.canary(), 'Stalled')?.status).toBe('False');
+});
