@@ -321,6 +321,19 @@ describe('while a release is verified', () => {
     expect(decide(5000).status.postPromotion).toMatchObject({ state: 'Verifying', startTime: since });
     expect(decide(61_000).status.postPromotion).toMatchObject({ state: 'Held', reason: 'ChecksUnavailable' });
   });
+
+  it('a scaler that acts twice before the first check, further apart than the deadline, holds nothing', () => {
+    const model = verifying();
+    Object.assign(model.canary.spec.postPromotion ?? {}, { interval: '300s' });
+    for (const load of [14, 12]) {
+      if (model.scalers) model.scalers.load = load;
+      for (let second = 0; second < 90; second += 1) model.tick(1000);
+    }
+    expect(model.primary?.desired).toBe(12);
+    expect(model.status.postPromotion).toMatchObject({ state: 'Verifying' });
+    model.until('Succeeded');
+    expect(model.events.map(({ reason }) => reason)).not.toContain('Held');
+  });
 });
 
 it('a pause that came to the scaler of the primary is taken off (flagger issue 1934)', () => {

@@ -37,13 +37,22 @@ export function verifying(context: Context, before: Verifying): Outcome {
     const finding = whyNotReady(world.primary);
     return hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
   }
+  const calm = afterChange(state);
   const isFirst = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const first = isFirst ? { afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs) } : {};
-  const asked = check(context, run, { ...primaryCheck(context, run), ...first });
-  const next = withRun(state, asked.run);
+  const asked = check(context, calm.run, { ...primaryCheck(context, run), ...first });
+  const next = withRun(calm, asked.run);
   if (asked.waits) return stay(next, progressNote(context, next), asked.waits);
   const expected = checkResults(compare(world.primary, expectedState(world, plan, run.digest)), context.now);
   return conclude(context, next, [...expected, ...asked.results], verdictOf(expected) !== 'fail');
+}
+
+/** A change of the primary, as by its scaler, is over. What is put back again and again goes on, and so do checks without an answer. */
+function afterChange(state: Verifying): Verifying {
+  const { run, post } = state;
+  const goesOn =
+    post.reason === 'ChecksUnavailable' || later(run.stepTime, run.unknownSince) === run.stepTime;
+  return goesOn ? state : { ...state, run: without(run, 'unknownSince') };
 }
 
 /** What follows if route, primary or its template are not as they were when verification began. */
