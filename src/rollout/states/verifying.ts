@@ -34,7 +34,9 @@ export function verifying(context: Context, before: Verifying): Outcome {
     const next = withRun(state, { unknownSince });
     const leftMs = postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);
     if (leftMs > 0) return stay(next, progressNote(context, next), wake(leftMs));
-    const finding = whyNotReady(world.primary);
+    const isPutBack = later(unknownSince, run.stepTime) !== unknownSince;
+    const meanwhile = isPutBack ? ', and what others change of it is put back again and again' : '';
+    const finding = `${whyNotReady(world.primary)}${meanwhile}`;
     return hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
   }
   const calm = afterChange(state);

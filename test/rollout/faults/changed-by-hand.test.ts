@@ -1,5 +1,7 @@
 /** What somebody changes of the primary by hand is told and put back, and proves nothing. */
 import { describe, expect, it } from 'vitest';
+import { step } from '../../../src/rollout/step.ts';
+import { runOf, type World } from '../../../src/rollout/world.ts';
 import { GOOD, type Model } from '../model.ts';
 import {
   analysis,
@@ -32,6 +34,24 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
     expect(model.drift).toBeUndefined();
     expect(seen).toContain('True ForeignChange');
     expect(model.outages).toEqual([]);
+  });
+
+  it('again and again while the release is verified: the hold says that, and not only that the primary changes', () => {
+    const model = live(slow);
+    model.commit('b');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    const world = model.world();
+    const at = (ms: number) => new Date(ms).toISOString();
+    const run = { ...runOf(world.status), unknownSince: at(world.nowMs), stepTime: at(world.nowMs + 30_000) };
+    const changing = world.primary && { ...world.primary, observed: false };
+    const { status } = step({
+      ...world,
+      status: { ...world.status, run } as World['status'],
+      primary: changing,
+      nowMs: world.nowMs + 61_000,
+    });
+    expect(status.postPromotion).toMatchObject({ state: 'Held', reason: 'ChecksUnavailable' });
+    expect(status.message).toMatch(/what others change of it is put back again and again/);
   });
 
   it('while the primary takes it over: the traffic comes to what was tested', () => {
