@@ -108,7 +108,10 @@ function podTemplate(template: JsonRecord): JsonRecord {
 
 /** An empty node selector is left out: templates with and without it are the same one. */
 function podSpec(given: JsonRecord): JsonRecord {
-  const spec = withoutEmpty(given, ['hostIPC', 'hostNetwork', 'hostPID']);
+  const kept = withoutEmpty(given, ['hostIPC', 'hostNetwork', 'hostPID']);
+  // Two names of one field, of which either sets the other.
+  const { serviceAccountName, serviceAccount, ...spec } = kept;
+  const account = serviceAccountName || serviceAccount;
   return {
     restartPolicy: 'Always',
     terminationGracePeriodSeconds: 30,
@@ -116,6 +119,7 @@ function podSpec(given: JsonRecord): JsonRecord {
     securityContext: {},
     schedulerName: 'default-scheduler',
     ...spec,
+    ...(account ? { serviceAccountName: account, serviceAccount: account } : {}),
     ...(Array.isArray(spec.containers) ? { containers: asRecords(spec.containers).map(container) } : {}),
     ...(Array.isArray(spec.initContainers)
       ? { initContainers: asRecords(spec.initContainers).map(container) }

@@ -57,6 +57,34 @@ export function withMark(wanted: KubernetesObject): KubernetesObject {
   return { ...wanted, metadata: { ...metadata, annotations } };
 }
 
+/**
+ * What to apply of a workload without a service account over one that has one: the API server keeps its name under the deprecated name of the
+ * field, too, which nobody owns, and would take it from there again. It is left to others who set it.
+ */
+export function withAccountTaken(
+  wanted: KubernetesObject,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  const [pod, livePod] = [podOf(wanted), podOf(live)];
+  const isTaken = pod && !pod.serviceAccountName && !pod.serviceAccount && livePod?.serviceAccountName;
+  if (!isTaken) return wanted;
+  const spec = wanted.spec as { template: object };
+  return {
+    ...wanted,
+    spec: { ...spec, template: { ...spec.template, spec: { ...pod, serviceAccount: '' } } },
+  };
+}
+
+interface Pod {
+  readonly serviceAccountName?: string;
+  readonly serviceAccount?: string;
+}
+
+function podOf(object: KubernetesObject | undefined): Pod | undefined {
+  const { template } = (object?.spec ?? {}) as { template?: { spec?: Pod } };
+  return template?.spec;
+}
+
 /** Whether the object's annotation says that exactly this was applied last, and its fields still do. */
 export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): boolean {
   return markOf(live) === hashOf(wanted) && holds(live, wanted);

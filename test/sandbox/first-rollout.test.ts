@@ -44,3 +44,33 @@ test('v1 becomes the primary, v2 goes through its analysis and is promoted', asy
     return condition(source, 'Ready')?.status === 'True' && statusOf(source).appliedCommit === v2;
   });
 });
+
+test('a service account that Git takes from a workload is gone from the canary, the primary and what has no Canary', async () => {
+  const manifest = (name: string, version: number, pod: object = {}) => {
+    const object = JSON.parse(deployment(`shop/web:${version}`, { name }));
+    Object.assign(object.spec.template.spec, pod);
+    return JSON.stringify(object);
+  };
+  const files = (version: number, pod?: object) => ({
+    'web.json': manifest('web', version, pod),
+    'plain.json': manifest('plain', version, pod),
+  });
+  const accounts = async () => {
+    const names = ['web', 'web-primary', 'plain'];
+    const found = await Promise.all(names.map((name) => bed.get('apps/v1', 'Deployment', name)));
+    const specs = found.map((one) => one?.spec as { template: { spec: { serviceAccountName?: string } } });
+    return specs.map(({ template }) => template.spec.serviceAccountName);
+  };
+  await bed.commit('v1', { ...files(1, { serviceAccountName: 'wide' }), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  expect(await accounts()).toEqual(['wide', 'wide', 'wide']);
+
+  await bed.commit('v2', files(2));
+  await waitForPhase(bed, 'Succeeded');
+
+  await eventually('no account', async () => (await accounts()).every((name) => name === undefined), {
+    seen: accounts,
+  });
+});

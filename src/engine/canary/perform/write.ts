@@ -19,6 +19,7 @@ import {
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { sideNames, workloadKind } from '../../../workload/kinds.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
+import { withAccountTaken } from '../../applied.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
 import { notKept, StaleView } from '../../failure.ts';
 import type { ActionContext, CanaryParts } from '../context/context.ts';
@@ -49,7 +50,7 @@ export async function store(
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
 ): Promise<KubernetesObject> {
-  const stored = await parts.cluster.apply(wanted, applyOver(live));
+  const stored = await parts.cluster.apply(withAccountTaken(wanted, live), applyOver(live));
   const digest = wanted.metadata.annotations?.[digestAnnotation];
   const { selector } = (isService(wanted) ? wanted.spec : {}) as { selector?: object };
   refuseChanged(stored, {

@@ -19,6 +19,7 @@ import {
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
 import { withEncodedData } from '../../../workload/shared/configs.ts';
+import { withAccountTaken } from '../../applied.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
 import { EngineError, failureOf, isImmutableChange, notKept } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
@@ -133,7 +134,7 @@ async function writeOne(
   const cluster = clusterOf(parts, source);
   if (live && !isShared) await inheritFromRollout(cluster, live);
   try {
-    return await applyOverOthers(cluster, wanted, {
+    return await applyOverOthers(cluster, withAccountTaken(wanted, live), {
       over: isShared && live ? versionOf(live) : undefined,
       timed: async (fields) => withTimes(fields, await cluster.get(referenceOf(wanted))),
     });
