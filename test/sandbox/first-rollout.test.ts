@@ -74,3 +74,27 @@ test('a service account that Git takes from a workload is gone from the canary, 
     seen: accounts,
   });
 });
+
+test('an account that kubectl gave a workload without one stays, also where the object refuses to take fields from others', async () => {
+  const manifest = (version: number) => {
+    const object = JSON.parse(deployment(`shop/web:${version}`, { name: 'plain' }));
+    object.metadata.annotations = { 'holdfast.dev/on-conflict': 'refuse' };
+    return JSON.stringify(object);
+  };
+  const plain = () => bed.get('apps/v1', 'Deployment', 'plain');
+  await bed.commit('v1', { 'plain.json': manifest(1) });
+  await createSource(bed);
+  await bed.start();
+  await eventually('v1 is applied', async () => imageOf(await plain()) === 'shop/web:1');
+  const path = '/apis/apps/v1/namespaces/shop/deployments/plain?fieldManager=kubectl-set';
+  const patch = { spec: { template: { spec: { serviceAccountName: 'own', serviceAccount: 'own' } } } };
+  expect((await bed.send('PATCH', path, patch, 'application/merge-patch+json')).status).toBe(200);
+
+  const v2 = await bed.commit('v2', { 'plain.json': manifest(2) });
+
+  await eventually('v2 is applied', async () => statusOf(await bed.source()).appliedCommit === v2, {
+    seen: () => bed.source(),
+  });
+  expect(imageOf(await plain())).toBe('shop/web:2');
+  expect((await plain())?.spec).toMatchObject({ template: { spec: { serviceAccountName: 'own' } } });
+});

@@ -118,7 +118,8 @@ test('a last-known-good that the API server refuses is told at the deadline, and
   const { message, incidents } = await status();
   expect(message).toMatch(/^the last-known-good .* cannot be written to the primary: /);
   expect(incidents?.[0]).toMatchObject({ reason: 'LKGNotReady', outcome: 'Held' });
-  expect(incidents?.[0]?.finding).toContain('exceeded quota');
+  expect(incidents?.[0]?.message).toContain('exceeded quota');
+  expect(incidents?.[0]?.finding).toContain('ImagePullBackOff');
   const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await waitForPhase(bed, 'Succeeded');
   sampler.stop();

@@ -1,5 +1,5 @@
 /** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
-import { isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, pointerSteps, recordOf } from '../../../api/kubernetes.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
 import { isOfHoldfast } from '../../../workload/compare/managed-fields.ts';
 import { EngineError } from '../../failure.ts';
@@ -86,11 +86,18 @@ function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
   if (
     (contested.manager === 'kube-controller-manager' && contested.subresource === 'scale') ||
     // What a rollout wrote of a target that has no Canary any more is Git's again.
-    (policyOf(wanted) === 'leave' && !isOfHoldfast(contested))
+    (policyOf(wanted) === 'leave' && !isOfHoldfast(contested)) ||
+    // Only ours is taken away, not what another manager sets (`withAccountTaken`).
+    (contested.field === '.spec.template.spec.serviceAccount' && hasNoAccount(wanted))
   )
     return true;
   const pointers = (wanted.metadata.annotations?.[ignoreFieldsAnnotation] ?? '').split(',');
   return pointers.some((pointer) => isInPointer(wanted, pointer.trim(), contested.field));
+}
+
+function hasNoAccount({ spec }: KubernetesObject): boolean {
+  const { template } = recordOf(spec) as { template?: { spec?: { serviceAccount?: string } } };
+  return template?.spec?.serviceAccount === '';
 }
 
 function policyOf({ metadata }: KubernetesObject): 'override' | 'leave' | 'refuse' {
