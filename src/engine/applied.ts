@@ -75,6 +75,11 @@ export function withAccountTaken(
   };
 }
 
+/** Whether this is what `withAccountTaken` makes. */
+export function takesAccount(wanted: KubernetesObject): boolean {
+  return podOf(wanted)?.serviceAccount === '';
+}
+
 interface Pod {
   readonly serviceAccountName?: string;
   readonly serviceAccount?: string;

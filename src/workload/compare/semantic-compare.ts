@@ -67,23 +67,17 @@ export function coversWorkload(live: unknown, wanted: unknown): boolean {
 
 /** Every field at which `live` differs from what is wanted; empty exactly when it covers it. */
 export function differencesOf(live: unknown, wanted: unknown): Difference[] {
-  const found: Difference[] = [];
-  compareValues(live, wanted, root, found);
-  return found;
+  return differencesFrom(live, wanted, root);
 }
 
 /** Every field at which such a workload differs; empty exactly when it is covered. */
 export function workloadDifferencesOf(live: unknown, wanted: unknown): Difference[] {
-  const found: Difference[] = [];
-  compareValues(live, wanted, workloadRoot, found);
-  return found;
+  return differencesFrom(live, wanted, workloadRoot);
 }
 
 /** The same between two answers of the API server. What it keeps counts, also if it is empty: of a custom resource that is every field. */
 export function storedDifferencesOf(live: unknown, wanted: unknown): Difference[] {
-  const found: Difference[] = [];
-  compareValues(live, wanted, storedRoot, found);
-  return found;
+  return differencesFrom(live, wanted, storedRoot);
 }
 
 interface Place {
@@ -103,6 +97,12 @@ interface Place {
 const root: Place = { field: '', parent: '', step: '', from: undefined };
 const storedRoot: Place = { ...root, isStored: true };
 const workloadRoot: Place = { ...root, isWorkload: true };
+
+function differencesFrom(live: unknown, wanted: unknown, place: Place): Difference[] {
+  const found: Difference[] = [];
+  compareValues(live, wanted, place, found);
+  return found;
+}
 
 /** Collects into `found`; without it, it stops at the first difference. */
 function compareValues(

@@ -1,7 +1,8 @@
 /** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
-import { isRecord, type KubernetesObject, pointerSteps, recordOf } from '../../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
 import { isOfHoldfast } from '../../../workload/compare/managed-fields.ts';
+import { takesAccount } from '../../applied.ts';
 import { EngineError } from '../../failure.ts';
 
 /** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */
@@ -87,17 +88,12 @@ function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
     (contested.manager === 'kube-controller-manager' && contested.subresource === 'scale') ||
     // What a rollout wrote of a target that has no Canary any more is Git's again.
     (policyOf(wanted) === 'leave' && !isOfHoldfast(contested)) ||
-    // Only ours is taken away, not what another manager sets (`withAccountTaken`).
-    (contested.field === '.spec.template.spec.serviceAccount' && hasNoAccount(wanted))
+    // Only ours is taken away, not what another manager sets.
+    (contested.field === '.spec.template.spec.serviceAccount' && takesAccount(wanted))
   )
     return true;
   const pointers = (wanted.metadata.annotations?.[ignoreFieldsAnnotation] ?? '').split(',');
   return pointers.some((pointer) => isInPointer(wanted, pointer.trim(), contested.field));
-}
-
-function hasNoAccount({ spec }: KubernetesObject): boolean {
-  const { template } = recordOf(spec) as { template?: { spec?: { serviceAccount?: string } } };
-  return template?.spec?.serviceAccount === '';
 }
 
 function policyOf({ metadata }: KubernetesObject): 'override' | 'leave' | 'refuse' {
