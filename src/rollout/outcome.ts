@@ -122,6 +122,8 @@ export interface Note {
   readonly reason: RolloutReason;
   readonly message: string;
   readonly stalled?: boolean;
+  /** What Ready says in place of it. */
+  readonly ready?: Note | undefined;
   /** What happens next automatically, if it is not what the row of the state says. */
   readonly next?: Next | undefined;
 }

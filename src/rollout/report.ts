@@ -65,19 +65,17 @@ export function findingsOf(result: Result): Finding[] {
 
 function readiness(result: Result): Finding[] {
   const { status, note, run } = result;
-  const reason = note?.reason ?? status.phase ?? 'Unknown';
-  const message = note?.message ?? '';
   const isHeld = status.postPromotion?.state === 'Held';
   const stalled = note?.stalled === true || (status.phase === 'Failed' && (!run || isHeld));
-  const condition = (type: string, value: boolean): Finding => ({
+  const condition = (type: string, value: boolean, told = note): Finding => ({
     type,
     status: value ? 'True' : 'False',
-    reason,
-    message,
+    reason: told?.reason ?? status.phase ?? 'Unknown',
+    message: told?.message ?? '',
   });
   return [
     // Of these one is True at most: kstatus takes the first that it finds.
-    condition('Ready', isReady(result) && !stalled),
+    condition('Ready', isReady(result) && !stalled, note?.ready),
     condition('Reconciling', run !== undefined && !isHeld && !stalled),
     condition('Stalled', stalled),
     isHeld ? condition('Held', true) : { type: 'Held', status: 'False', reason: 'NotHeld', message: '' },

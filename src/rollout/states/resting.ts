@@ -69,29 +69,28 @@ export function resting(context: Context, state: Resting): Outcome {
       : repairPrimary(context, state, good);
   const decided = decide(context, state, { good, maintained });
   if (decided.next.kind !== 'Resting') return decided;
-  const stopped = atRest.note ? {} : unacceptedRoute(context, decided.next.phase);
+  const stopped = atRest.note ? {} : unacceptedRoute(context, decided);
   return { next: decided.next, ...combine(decided, stopped, atRest) };
 }
 
 /** A route that is only being taken over is accepted sooner. */
 const ROUTE_PATIENCE_MS = 60_000;
 
-/**
- * Requests may fail although nothing was released: the controller of the route does not accept it any more. Reported after a minute; of a rejected
- * release, which is Stalled already, the conditions do not tell when that began, so that it is reported at once.
- */
-function unacceptedRoute(context: Context, phase: Resting['phase']): Effects {
+/** Requests may fail although nothing was released: the controller of the route does not accept it any more. Ready says so at once; it is reported after a minute. */
+function unacceptedRoute(context: Context, { next, note: rest }: Outcome): Effects {
   const { route, status } = context.world;
   if (!route || route.accepted || !isWhole(context)) return {};
   const known = (type: string) =>
     status.conditions?.find((one) => one.type === type && one.reason === 'RouteNotAccepted');
   const message = route.problem ?? 'the gateway has not accepted the route';
+  const unaccepted = note('RouteNotAccepted', message);
   const stalled = stall('RouteNotAccepted', message);
   if (known('Stalled')?.status === 'True') return stalled;
-  const patienceMs = phase === 'Failed' ? 0 : ROUTE_PATIENCE_MS;
-  const leftMs = remainingMs(context, known('Ready')?.lastUpdateTime, patienceMs);
-  if (leftMs > 0) return combine(note('RouteNotAccepted', message), wake(leftMs));
-  return combine(stalled, emit('Warning', 'RouteNotAccepted', message));
+  const leftMs = remainingMs(context, known('Ready')?.lastUpdateTime, ROUTE_PATIENCE_MS);
+  if (leftMs === 0) return combine(stalled, emit('Warning', 'RouteNotAccepted', message));
+  // Until then a rejected release is what a person is called for.
+  const isFailed = next.kind === 'Resting' && next.phase === 'Failed';
+  return combine(isFailed && rest ? { note: { ...rest, ready: unaccepted.note } } : unaccepted, wake(leftMs));
 }
 
 /**

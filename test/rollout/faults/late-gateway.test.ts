@@ -179,16 +179,25 @@ describe('the controller of the gateway does not accept the route any more while
     expectLive(model, 'b');
   });
 
-  it('and after a rejection it is told as well', () => {
+  it('and after a rejection it is told as well, in its own time', () => {
     const model = live();
     model.commit('b', { ...GOOD, canaryMetric: 50 });
     until(model, 'the rejection', () => model.status.phase === 'Failed' && !model.status.run);
+    pass(model, 120_000);
+    const told = () => model.events.filter(({ reason }) => reason === 'RouteNotAccepted').length;
+
     model.refuseRoute('HTTPProxy is invalid');
-    pass(model, 180_000);
+    pass(model, 30_000);
+    expect(conditionOf(model, 'Ready')).toBe('False RouteNotAccepted');
+    expect(conditionOf(model, 'Stalled')).toMatch(/^True AnalysisFailed/);
+    expect(told()).toBe(0);
+    pass(model, 150_000);
     expect(conditionOf(model, 'Stalled')).toBe('True RouteNotAccepted');
-    expect(model.events.filter(({ reason }) => reason === 'RouteNotAccepted')).toHaveLength(1);
+    expect(told()).toBe(1);
+
     model.refuseRoute(undefined);
     pass(model, 5_000);
+    expect(conditionOf(model, 'Ready')).toMatch(/^False AnalysisFailed/);
     expect(conditionOf(model, 'Stalled')).toMatch(/^True AnalysisFailed/);
   });
 });
