@@ -25,6 +25,11 @@ const CONTROL_PLANE = {
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
 };
 
+/** Those of them that HOLDFAST_BED_KUBERNETES takes from a module of their own, with another version: the oldest that Holdfast supports. */
+const KUBERNETES = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const otherVersion = process.env.HOLDFAST_BED_KUBERNETES;
+const kubernetesFolder = otherVersion ? join(toolsFolder, `kubernetes-${otherVersion}`) : toolsFolder;
+
 /** Published CRDs of routing providers: the module, and the file in it. Modules are only unpacked, so that nothing is compiled. */
 const ROUTE_CRDS = [
   ['istio.io/api@v1.31.1', 'kubernetes/customresourcedefinitions.gen.yaml'],
@@ -155,19 +160,22 @@ function assetPath(name) {
   return path && fs.existsSync(path) ? path : undefined;
 }
 
-function versionFlags() {
-  const version = run('go', ['list', '-m', '-f', '{{.Version}}', 'k8s.io/kubernetes'], { cwd: toolsFolder });
+function versionFlags(folder) {
+  const version = run('go', ['list', '-m', '-f', '{{.Version}}', 'k8s.io/kubernetes'], { cwd: folder });
   const [major, minor] = version.slice(1).split('.');
   const where = 'k8s.io/component-base/version';
   return `-X ${where}.gitVersion=${version} -X ${where}.gitMajor=${major} -X ${where}.gitMinor=${minor}`;
 }
 
 async function buildControlPlane(target) {
-  const wanted = Object.entries(CONTROL_PLANE).filter(([name]) => !assetPath(name));
-  await folderOnce(target, `building ${wanted.map(([name]) => name).join(', ')}`, async (folder) => {
+  const wanted = Object.keys(CONTROL_PLANE).filter((name) => !assetPath(name));
+  const moduleOf = (name) => (KUBERNETES.includes(name) ? kubernetesFolder : toolsFolder);
+  await folderOnce(target, `building ${wanted.join(', ')}`, async (folder) => {
     requireGo();
-    const packages = wanted.map(([, path]) => path);
-    await goBuild(toolsFolder, folder, packages, { ldflags: versionFlags(), isBusy: true });
+    for (const module of new Set(wanted.map(moduleOf))) {
+      const packages = wanted.filter((name) => moduleOf(name) === module).map((name) => CONTROL_PLANE[name]);
+      await goBuild(module, folder, packages, { ldflags: versionFlags(module), isBusy: true });
+    }
     const odd = join(folder, 'server'); // What `go build` calls the program of etcd's module.
     if (fs.existsSync(odd)) fs.renameSync(odd, join(folder, 'etcd'));
   });
@@ -181,7 +189,9 @@ export async function buildKubectl() {
 }
 
 function controlPlaneFolder() {
-  return join(cacheRoot(), `bin-${digestOf(['go.mod', 'go.sum'].map((name) => join(toolsFolder, name)))}`);
+  const modules = [...new Set([toolsFolder, kubernetesFolder])];
+  const files = modules.flatMap((folder) => ['go.mod', 'go.sum'].map((name) => join(folder, name)));
+  return join(cacheRoot(), `bin-${digestOf(files)}`);
 }
 
 async function buildContour(target) {

@@ -11,6 +11,7 @@ conformance(
   {
     // The server's memory of a kind begins when the kind does.
     forgottenVersion: async () => '1',
+    streamsInitialState: !process.env.HOLDFAST_BED_KUBERNETES,
     gateway: async () => inject('bed').gateway,
   },
 );

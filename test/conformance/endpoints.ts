@@ -52,7 +52,7 @@ async function open(target: Target): Promise<Place> {
 }
 
 function keyOf(slice: Json): string {
-  return JSON.stringify((slice.ports ?? []).map(({ name, port }: Json) => [name, port]));
+  return JSON.stringify(portsOf(slice));
 }
 
 /** Names of the pods in a slice, those that are ready. */

@@ -19,6 +19,7 @@ conformance(
     };
   },
   {
+    streamsInitialState: true,
     async forgottenVersion() {
       const version = String(sandbox?.store.version());
       sandbox?.expireHistory();

@@ -22,6 +22,8 @@ export interface Suite {
   target(): Target;
   /** A resourceVersion that the server no longer remembers for a kind which was defined a moment ago. */
   forgottenVersion(): Promise<string>;
+  /** Whether a watch may begin with the objects that exist; Kubernetes 1.30 does not by default, 1.34 and later do. */
+  readonly streamsInitialState: boolean;
   /** A Gateway that takes routes from every namespace. */
   gateway(): Promise<{ name: string; namespace: string }>;
 }

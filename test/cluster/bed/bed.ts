@@ -107,7 +107,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
       createObjects(client)
         .define(allCrds())
         .then(() => note("Holdfast's kinds are served")),
-      waitForControllers(() => controllersWork(client), CONTROLLERS_START_MS).then(() =>
+      waitForControllers(plane.controllers, () => controllersWork(client), CONTROLLERS_START_MS).then(() =>
         note('controllers work'),
       ),
     ]);

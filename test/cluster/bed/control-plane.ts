@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { createTokens, type Tokens, type User, users, writeKubeconfig } from './access.ts';
 import { addresses } from './addresses.ts';
-import { type Programs, waitForAnswer } from './program.ts';
+import { type Program, type Programs, waitForAnswer } from './program.ts';
 import type { Tools } from './tools.ts';
 
 /** How to reach the API server, and as whom. */
@@ -15,6 +15,8 @@ export interface ControlPlane {
   readonly ca: string;
   readonly kubeconfigs: Readonly<Record<User, string>>;
   readonly auditLogPath: string;
+  /** The controller manager and the scheduler. */
+  readonly controllers: readonly Program[];
 }
 
 const API_SERVER_START_MS = 300_000;
@@ -45,9 +47,11 @@ export async function startControlPlane(
     '--kube-api-qps=200',
     '--kube-api-burst=400',
   ];
-  programs.start('kube-controller-manager', tools['kube-controller-manager'], managerFlags);
-  programs.start('kube-scheduler', tools['kube-scheduler'], schedulerFlags);
-  return { tokens, ca, kubeconfigs, auditLogPath };
+  const controllers = [
+    programs.start('kube-controller-manager', tools['kube-controller-manager'], managerFlags),
+    programs.start('kube-scheduler', tools['kube-scheduler'], schedulerFlags),
+  ];
+  return { tokens, ca, kubeconfigs, auditLogPath, controllers };
 }
 
 function etcdFlags(folder: string): readonly string[] {
@@ -121,7 +125,7 @@ function controllerManagerFlags(kubeconfig: string, serviceAccountKey: string): 
     '--use-service-account-credentials=false',
     '--leader-elect=false',
     '--secure-port=0',
-    '--controllers=*,-node-ipam-controller,-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller',
+    '--controllers=*,-node-ipam-controller',
     '--node-monitor-grace-period=24h',
     '--kube-api-qps=200',
     '--kube-api-burst=400',
@@ -130,10 +134,18 @@ function controllerManagerFlags(kubeconfig: string, serviceAccountKey: string): 
   ];
 }
 
-/** Waits until the controller manager and the scheduler have made a pod's way free: the default namespace's service account exists. */
-export async function waitForControllers(ready: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+/**
+ * Waits until the controller manager and the scheduler have made a pod's way free: the default namespace's service account exists. Fails early when
+ * one of them ends.
+ */
+export async function waitForControllers(
+  controllers: readonly Program[],
+  ready: () => Promise<boolean>,
+  timeoutMs: number,
+): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await ready())) {
+    for (const program of controllers) program.assertRunning();
     if (Date.now() > deadline)
       throw new Error(`the controller manager is not at work after ${timeoutMs / 1000} s`);
     await sleep(100);

@@ -78,7 +78,8 @@ function withoutGaps(failures: readonly LoadFailure[]): readonly LoadFailure[] {
   return failures.filter((failure) => !isGap(failure));
 }
 
-describe.concurrent('through Knative', () => {
+// Knative's own programs need a newer Kubernetes than the oldest of the bed.
+describe.runIf(!process.env.HOLDFAST_BED_KUBERNETES).concurrent('through Knative', () => {
   test('knative: users are divided between the revisions as each step says, and a bad release goes back', async () => {
     const namespace = 'by-knative';
     const postPromotion = { metrics: [podsRate] };
