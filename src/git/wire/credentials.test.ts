@@ -1,7 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { testCertificate, testKey } from '../../http/testing/servers.ts';
-import { credentialsFromEnvironment, credentialsFromSecret } from './credentials.ts';
+import {
+  credentialsFromEnvironment,
+  credentialsFromSecret,
+  sshCredentialsFromSecret,
+} from './credentials.ts';
 
 const secret = (data: Record<string, string>) =>
   credentialsFromSecret(
@@ -77,4 +81,17 @@ test('what Flux called authority, certificate and key before counts where the ne
   const { tls } = secret({ caFile: 'OLD', 'ca.crt': 'NEW', certFile: testCertificate, keyFile: testKey });
   expect(tls).toMatchObject({ ca: 'NEW', cert: testCertificate.trimEnd() });
   expect(secret({ caFile: 'OLD' }).tls).toEqual({ ca: 'OLD' });
+});
+
+test('an SSH address with the keys of an https address is told with both ways out', async () => {
+  const reading = (data: Record<string, string>) =>
+    sshCredentialsFromSecret(
+      'delivery/shop-git',
+      Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value)])),
+      () => Promise.reject(new Error('no key is opened')),
+    );
+  await expect(reading({ githubAppID: '1' })).rejects.toThrow(
+    'add it as identity, or set spec.url to the https address',
+  );
+  await expect(reading({ known_hosts: 'x' })).rejects.toThrow(/add it as identity$/);
 });

@@ -61,7 +61,11 @@ export async function sshCredentialsFromSecret(
   openKey: OpenKey,
 ): Promise<SshCredentials> {
   const identity = firstOf(data, ['identity', 'sshPrivateKey']);
-  if (!identity) throw unusable(name, 'an SSH address needs a private key; add it as identity');
+  if (!identity) {
+    const isForHttps = firstOf(data, ['bearerToken', 'githubAppID', 'password']) !== undefined;
+    const otherwise = isForHttps ? ', or set spec.url to the https address, which its keys are for' : '';
+    throw unusable(name, `an SSH address needs a private key; add it as identity${otherwise}`);
+  }
   const hosts = firstOf(data, ['known_hosts']);
   if (!hosts)
     throw unusable(

@@ -147,10 +147,10 @@ function refuseStatus({ address, credentials }: TransportOptions, url: string, a
   const { status } = answer;
   if (status === 401 || status === 403) credentials.refused?.();
   if (status === 401 || status === 403 || status === 203) {
-    throw new GitError(
-      'Unauthorized',
-      `${url}: the server refused the credentials (${status}); check spec.secretRef`,
-    );
+    const why = credentials.auth
+      ? `the server refused the credentials (${status}); check spec.secretRef`
+      : `the server asks for credentials (${status}), and none were sent; spec.secretRef needs a Secret with bearerToken, with username and password, or with the keys of a GitHub App (a private key as identity is for SSH addresses)`;
+    throw new GitError('Unauthorized', `${url}: ${why}`);
   }
   if (status === 404 || status === 410) {
     throw new GitError(

@@ -89,6 +89,22 @@ test.each([
   expect(JSON.stringify(error) + String(error)).not.toContain('s3cret');
 });
 
+test('a server that asks for credentials where none are sent is told with what the Secret needs', async () => {
+  fixture.server.fault = (_request, response) => {
+    response.writeHead(401).end();
+    return true;
+  };
+  const message = async (more: object) =>
+    String(
+      await fixture
+        .source(more)
+        .poll(signal)
+        .catch((error: unknown) => error),
+    );
+  expect(await message({})).toMatch(/asks for credentials \(401\), and none were sent; .* GitHub App .* SSH/);
+  expect(await message({ credentials })).toContain('refused the credentials (401); check spec.secretRef');
+});
+
 test('a web page instead of Git is reported as a wrong URL', async () => {
   fixture.server.fault = (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>');
