@@ -268,4 +268,15 @@ describe('Canaries and what they live by', () => {
       'proven: a release that serves or can be rolled back to needs it',
     ]);
   });
+
+  it('keep config that the next Jobs of a CronJob read', () => {
+    const containers = [{ name: 'app', envFrom: [{ configMapRef: { name: 'read' } }] }];
+    const nightly: KubernetesObject = {
+      ...object('CronJob', 'nightly'),
+      spec: { jobTemplate: { spec: { template: { spec: { containers } } } } },
+    };
+    const found = plan([nightly, object('ConfigMap', 'read'), object('ConfigMap', 'old')], [nightly]);
+    expect(found.remove).toEqual(['old']);
+    expect(found.waiting).toEqual(['read: CronJob shop/nightly reads it']);
+  });
 });

@@ -168,7 +168,7 @@ function whyItWaits(
   return canary && `${describe(canary)} needs it as long as it is there`;
 }
 
-const workloadKinds: ReadonlySet<string> = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
+const workloadKinds: ReadonlySet<string> = new Set(['CronJob', 'Deployment', 'DaemonSet', 'StatefulSet']);
 
 /** Target, scaler, Services and routes stay until their Canary is gone: the primary keeps serving. */
 function needs(canary: KubernetesObject, object: KubernetesObject, key: string): boolean {
