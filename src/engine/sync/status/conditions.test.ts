@@ -30,13 +30,13 @@ describe('a Source is Stalled', () => {
     expect(stalledNews(ready, {}, undefined, nowMs)).toEqual({ ...ready, status: 'True' });
   });
 
-  it.each(['Unauthorized', 'SecretNotFound', 'HistoryRewritten', 'InvalidManifests'])(
-    'once it was not Ready for five minutes, for what only a person ends: %s',
-    (reason) => {
-      expect(stalled(reason, '2026-01-01T11:55:01Z')).toBeUndefined();
-      expect(stalled(reason, '2026-01-01T11:55:00Z')).toMatchObject({ status: 'True', reason });
-    },
-  );
+  it.each([
+    ...['Unauthorized', 'SecretNotFound', 'HistoryRewritten', 'InvalidManifests'],
+    ...['VariablesNotFound', 'DecryptionKeyNotFound', 'DependencyCycle', 'DependencyNotFound'],
+  ])('once it was not Ready for five minutes, for what only a person ends: %s', (reason) => {
+    expect(stalled(reason, '2026-01-01T11:55:01Z')).toBeUndefined();
+    expect(stalled(reason, '2026-01-01T11:55:00Z')).toMatchObject({ status: 'True', reason });
+  });
 
   it('so long after an object was refused for good, and not where the next try may be taken', () => {
     const refused = (transient: boolean) => [{ reason: 'Forbidden', transient }];
@@ -44,6 +44,7 @@ describe('a Source is Stalled', () => {
       reason: 'Forbidden',
     });
     expect(stalled('Forbidden', '2026-01-01T11:50:00Z', refused(true))).toBeUndefined();
+    expect(stalled('Unreachable', '2026-01-01T11:50:00Z', refused(false))).toBeUndefined();
   });
 
   it.each(['Unreachable', 'Timeout', 'Suspended', 'DependencyNotReady', 'HealthTimeout'])(
@@ -54,7 +55,7 @@ describe('a Source is Stalled', () => {
   );
 
   it('never while it is Ready, or about to be', () => {
-    const before = { type: 'Ready', status: 'False', reason: 'Unauthorized', message: '' } as const;
+    const [, before] = notReady('Unauthorized', '2026-01-01T08:00:00Z');
     for (const status of ['True', 'Unknown'] as const)
       expect(stalledNews({ status, reason: 'Unauthorized', message: '' }, {}, before, nowMs)).toBeUndefined();
   });
