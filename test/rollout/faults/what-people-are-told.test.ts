@@ -226,6 +226,9 @@ describe('the successor of a superseded release fails (issue 11, 20)', () => {
     model.behaviours.set('a', { ...GOOD, canaryReady: false, primaryReady: false });
     pass(model, LONG_MS, () => model.status.postPromotion?.reason === 'LKGNotReady');
     expect(standing(model)).toMatch(/^Failed\/Held LKGNotReady, 0 % on the canary, primary b 2\/2/);
+    expect(model.status.incidents?.[0]?.finding).toMatch(
+      /^the last-known-good sha-a .* does not become ready/,
+    );
     expect(model.outages).toEqual([]);
     expect(model.broken).toEqual([]);
   });
