@@ -320,6 +320,72 @@ describe('what Git takes out of an object that had another writer of Holdfast be
   });
 });
 
+describe('what Git takes out of an object that kubectl has applied, too', () => {
+  const apply = (path: string, object: string) =>
+    bed.send('POST', `${path}?fieldManager=kubectl-client-side-apply`, JSON.parse(object));
+  const service = (ports: object[]) =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'api', namespace: 'shop' },
+      spec: { selector: { app: 'api' }, ports },
+    });
+
+  test('goes from the cluster, and what kubectl alone has stays', async () => {
+    const a = JSON.parse(configMap('info', {}, { data: { level: 'info', old: 'yes', theirs: 'yes' } }));
+    expect((await apply(configMaps, JSON.stringify(a))).status).toBe(201);
+    await follow({ 'a.json': configMap('info', {}, { data: { level: 'info', old: 'yes' } }) });
+
+    await bed.commit('less', { 'a.json': configMap('info') });
+
+    const seen = async () => JSON.stringify((await live())?.data);
+    const wanted = JSON.stringify({ level: 'info', theirs: 'yes' });
+    await eventually('it is as in Git', async () => (await seen()) === wanted, { seen });
+  });
+
+  test('makes room for a port of the same name', async () => {
+    const http = (port: number) => service([{ name: 'http', port, targetPort: 8080, protocol: 'TCP' }]);
+    await apply('/api/v1/namespaces/shop/services', http(80));
+    await follow({ 'api.json': http(80) });
+
+    await bed.commit('another port', { 'api.json': http(90) });
+
+    const ports = async () =>
+      ((await bed.get('v1', 'Service', 'api'))?.spec as { ports: object[] } | undefined)?.ports;
+    await eventually('it has the port', async () => JSON.stringify(await ports()).includes('"port":90'), {
+      seen: bed.source,
+    });
+    expect(await ports()).toHaveLength(1);
+  });
+
+  test('leaves a target, and so its canary', async () => {
+    const web = (image: string, env: Record<string, string>) => deployment(image, { env });
+    await apply(deployments, web('shop/web:1', { A: '1', B: '2' }));
+    await follow({ 'web.json': web('shop/web:1', { A: '1', B: '2' }), 'canary.json': canary() });
+    await waitForPhase(bed, 'Initialized');
+
+    await bed.commit('less', { 'web.json': web('shop/web:2', { A: '1' }) });
+
+    await waitForPhase(bed, 'Succeeded');
+    const env = [{ name: 'A', value: '1' }];
+    expect((await bed.get('apps/v1', 'Deployment', 'web'))?.spec).toMatchObject({
+      template: { spec: { containers: [{ env }] } },
+    });
+  });
+
+  test('stays where fields of others are left to them', async () => {
+    const leave = { 'holdfast.dev/on-conflict': 'leave' };
+    const both = configMap('info', leave, { data: { level: 'info', old: 'yes' } });
+    await apply(configMaps, both);
+    await follow({ 'a.json': both });
+
+    const commit = await bed.commit('less', { 'a.json': configMap('info', leave) });
+
+    await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit);
+    expect((await live())?.data).toEqual({ level: 'info', old: 'yes' });
+  });
+});
+
 describe('fields of others', () => {
   test('pods that an autoscaler asked for are left alone, pods that a person asked for are not', async () => {
     await follow({ 'web.json': deployment('shop/web:1') });

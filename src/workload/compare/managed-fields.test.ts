@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { inheritedFields, relinquishedFields, takenOverFields } from './managed-fields.ts';
+import { inheritedFields, ownedAlone, relinquishedFields, takenOverFields } from './managed-fields.ts';
 
 function owned(...managedFields: object[]): KubernetesObject {
   return { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', managedFields } };
@@ -124,4 +124,20 @@ it('inherits all that another manager has but the number of pods', () => {
     { ...ours, fieldsV1: { 'f:spec': { 'f:template': { 'f:spec': {} } } } },
   ]);
   expect(inheritedFields(entries.slice(1), { from: [flux.manager], to: 'ours' })).toBeUndefined();
+});
+
+it('takes from kubectl what our manager has applied, but for the number of pods', () => {
+  const kubectl = { manager: 'kubectl-client-side-apply', operation: 'Update' };
+  const image = { 'f:template': { 'f:spec': { 'f:image': {} } } };
+  const entries = [
+    { ...kubectl, fieldsV1: { 'f:spec': { 'f:paused': {}, 'f:replicas': {}, ...image } } },
+    { ...flux, fieldsV1: { 'f:spec': image } },
+    { ...ours, fieldsV1: { 'f:spec': { 'f:replicas': {}, ...image } } },
+  ];
+  expect(ownedAlone(entries, 'ours')).toEqual([
+    { ...kubectl, fieldsV1: { 'f:spec': { 'f:paused': {}, 'f:replicas': {} } } },
+    entries[1],
+    entries[2],
+  ]);
+  expect(ownedAlone(entries.slice(1), 'ours')).toBeUndefined();
 });

@@ -78,10 +78,10 @@ function merged(left: Fields, right: Fields): Fields {
  */
 export function relinquishedFields(
   entries: readonly ManagedFieldsEntry[],
-  { from, to }: { from: readonly string[]; to: string },
+  { from, to, but }: { from: readonly string[]; to: string; but?: Fields },
 ): ManagedFieldsEntry[] | undefined {
   const ours = entries.find((entry) => entry.manager === to && entry.operation === 'Apply');
-  const applied = ours?.fieldsV1;
+  const applied = ours?.fieldsV1 && without(ours.fieldsV1, but ?? {});
   if (!applied) return undefined;
   const isTheirs = ({ manager = '', subresource }: ManagedFieldsEntry) =>
     from.includes(manager) && !subresource;
@@ -106,6 +106,34 @@ function without(fields: Fields, taken: Fields): Fields | undefined {
 }
 
 const replicas = { 'f:spec': { 'f:replicas': {} } };
+
+/** Field managers of people, and of what was there before anything was applied: they do not take back a field that Git has no more. */
+const people = [
+  'before-first-apply',
+  'kubectl',
+  'kubectl-client-side-apply',
+  'kubectl-create',
+  'kubectl-edit',
+  'kubectl-patch',
+  'kubectl-replace',
+  'kubectl-set',
+];
+
+/**
+ * `metadata.managedFields` in which people no longer have what the manager `to` has applied, but for `spec.replicas`: without any manager it would be
+ * 1. Undefined when nothing changes.
+ */
+export function ownedAlone(
+  entries: readonly ManagedFieldsEntry[],
+  to: string,
+): ManagedFieldsEntry[] | undefined {
+  return relinquishedFields(entries, { from: people, to, but: replicas });
+}
+
+/** Whether a person wrote these fields, with kubectl. */
+export function isOfPeople({ manager = '' }: Pick<ManagedFieldsEntry, 'manager'>): boolean {
+  return people.includes(manager);
+}
 
 /** `metadata.managedFields` with what the managers `from` have as server-side apply of `to`, but for `spec.replicas`; undefined: they have nothing. */
 export function inheritedFields(

@@ -14,6 +14,7 @@ import { describeDifferences, reportedDifferences } from '../../../workload/comp
 import {
   inheritedFields,
   managedFieldsOf,
+  ownedAlone,
   rolloutManager,
 } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
@@ -139,15 +140,17 @@ export async function applyOfSource(
 }
 
 /**
- * What a Source had applied before its Canary was there becomes the rollout's: a field that Git takes out would stay on the canary, which would not be
- * what is promoted then.
+ * What a Source had applied before its Canary was there becomes the rollout's, and what kubectl has, too, is the rollout's alone: a field that Git takes
+ * out would stay on the canary, which would not be what is promoted then.
  */
 async function inheritedFromSource(
   { parts }: ActionContext,
   live: KubernetesObject,
 ): Promise<KubernetesObject> {
-  const ofSource = { from: ['holdfast'], to: rolloutManager };
-  const managedFields = inheritedFields(managedFieldsOf(live) ?? [], ofSource);
+  const entries = managedFieldsOf(live) ?? [];
+  const inherited = inheritedFields(entries, { from: ['holdfast'], to: rolloutManager });
+  const alone = ownedAlone(inherited ?? entries, rolloutManager);
+  const managedFields = alone ?? inherited;
   if (!managedFields) return live;
   return parts.cluster.patch(referenceOf(live), { metadata: { ...versionOf(live), managedFields } });
 }

@@ -13,7 +13,9 @@ import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import {
   inheritedFields,
+  isOfPeople,
   managedFieldsOf,
+  ownedAlone,
   rolloutManager,
 } from '../../../workload/compare/managed-fields.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
@@ -29,6 +31,7 @@ import {
   applyOverOthers,
   type Contested,
   type ContestedWrite,
+  leavesFields,
   withoutFields,
 } from '../scope/field-conflicts.ts';
 import { clusterOf, refuseNotAllowed, writerOf } from '../scope/permissions.ts';
@@ -98,11 +101,19 @@ export async function applyObject(
 }
 
 /**
- * What a rollout had applied of an object that has no Canary any more becomes the Source's: a field that Git takes out would stay for ever. Patches, as
- * of a finalizer or of the number of pods, stay whose they are.
+ * Before a write, a field that Git takes out is left to nobody who would keep it. What a rollout had applied of an object that has no Canary any more
+ * becomes the Source's; patches, as of a finalizer or of the number of pods, stay whose they are. What kubectl has, too, is the Source's alone, unless
+ * the object leaves fields to others.
  */
-async function inheritFromRollout(cluster: Cluster, live: KubernetesObject): Promise<void> {
-  if (!managedFieldsOf(live)?.some(({ manager }) => manager === rolloutManager)) return;
+async function takeOverFields(
+  cluster: Cluster,
+  live: KubernetesObject,
+  wanted: KubernetesObject,
+): Promise<void> {
+  const managers = managedFieldsOf(live) ?? [];
+  const has = (name: string) => managers.some(({ manager }) => manager === name);
+  const mayBeShared = has('holdfast') && managers.some(isOfPeople) && !leavesFields(wanted);
+  if (!mayBeShared && !has(rolloutManager)) return;
   // Watches tell the names of managers alone.
   const whole = await cluster.get(referenceOf(live));
   if (!whole) return;
@@ -111,7 +122,9 @@ async function inheritFromRollout(cluster: Cluster, live: KubernetesObject): Pro
     ({ manager, operation }) => manager === rolloutManager && operation !== 'Apply',
   );
   const applied = entries.filter((entry) => !patched.includes(entry));
-  const managedFields = inheritedFields(applied, { from: [rolloutManager], to: 'holdfast' });
+  const inherited = inheritedFields(applied, { from: [rolloutManager], to: 'holdfast' });
+  const alone = mayBeShared ? ownedAlone(inherited ?? applied, 'holdfast') : undefined;
+  const managedFields = alone ?? inherited;
   if (!managedFields) return;
   const metadata = { ...versionOf(whole), managedFields: [...managedFields, ...patched] };
   await cluster.patch(referenceOf(whole), { metadata });
@@ -132,7 +145,7 @@ async function writeOne(
   }: { wanted: KubernetesObject; live: KubernetesObject | undefined; isShared: boolean },
 ): Promise<ContestedWrite> {
   const cluster = clusterOf(parts, source);
-  if (live && !isShared) await inheritFromRollout(cluster, live);
+  if (live && !isShared) await takeOverFields(cluster, live, wanted);
   try {
     return await applyOverOthers(cluster, withAccountTaken(wanted, live), {
       over: isShared && live ? versionOf(live) : undefined,

@@ -96,6 +96,11 @@ function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
   return pointers.some((pointer) => isInPointer(wanted, pointer.trim(), contested.field));
 }
 
+/** Whether any of the object's fields is left to others. */
+export function leavesFields(wanted: KubernetesObject): boolean {
+  return policyOf(wanted) === 'leave' || wanted.metadata.annotations?.[ignoreFieldsAnnotation] !== undefined;
+}
+
 function policyOf({ metadata }: KubernetesObject): 'override' | 'leave' | 'refuse' {
   const said = metadata.annotations?.[onConflictAnnotation];
   return said === 'leave' || said === 'refuse' ? said : 'override';
