@@ -61,6 +61,38 @@ describe('errorFromStatus', () => {
     expect(errorFromStatus(secret, 403, body)).toMatchObject({ kind: 'forbidden', lacksRight });
   });
 
+  const webhook = 'admission webhook "bindings.example.com" denied the request: ';
+  it.each([
+    [403, `${webhook}TargetGroupBinding update may not change these fields: spec.targetGroupARN`, true],
+    [
+      400,
+      `${webhook}spec.a: Invalid value: 2: field is immutable, spec.b: Forbidden: may not be changed`,
+      true,
+    ],
+    [403, `${webhook}[spec.a: Invalid value: 2: field is immutable, spec.b: Required value]`, false],
+    [403, `${webhook}label team is missing`, false],
+    [403, 'deployments "web" is forbidden: the policy of immutable names', false],
+  ])(
+    'knows from a webhook as well that a field cannot be changed in place: %i %s',
+    (status, why, isImmutable) => {
+      expect(errorFromStatus(deployment, status, failure(status, 'Forbidden', why))).toMatchObject({
+        isImmutable,
+      });
+    },
+  );
+
+  it.each([
+    ['self == oldSelf', true],
+    ['self.region == oldSelf.region', true],
+    ['oldSelf == self', true],
+    ['self == oldSelf || self.size() > 0', false],
+    ['self.size() > 0', false],
+  ])('knows a rule of a CRD by which a field cannot be changed: %s', (rule, isImmutable) => {
+    const causes = [{ field: 'spec.a', message: `Invalid value: "x": failed rule: ${rule}` }];
+    const body = failure(422, 'Invalid', 'Bucket "a" is invalid', { causes });
+    expect(errorFromStatus(deployment, 422, body)).toMatchObject({ isImmutable });
+  });
+
   it('takes another uid for a conflict: the object was replaced', () => {
     const details = { causes: [{ field: 'metadata.uid', reason: 'FieldValueInvalid' }] };
     expect(errorFromStatus(deployment, 422, failure(422, 'Invalid', 'uid', details)).kind).toBe('conflict');

@@ -171,7 +171,7 @@ export function errorFromStatus(
     // A gateway that gave up waiting says nothing about what the server did.
     effectUnknown: httpStatus === 504 || httpStatus === 502,
     fieldConflicts: kind === 'fieldConflict' ? causes.flatMap(fieldConflict) : [],
-    isImmutable: kind === 'invalid' && saysImmutable(status, causes),
+    isImmutable: (kind === 'invalid' || isOfWebhook(status)) && saysImmutable(status, causes),
     lacksRight: kind === 'forbidden' && saysRight.test(text(status.message)),
   });
 }
@@ -179,13 +179,21 @@ export function errorFromStatus(
 /** An authorizer names the user, also one who would grant more than he has. Who may patch and not create is told no reason, or RBAC's. */
 const saysRight = /is forbidden:\s*(user "|RBAC: |$)/i;
 
-/** How API servers say that a field cannot be changed; each kind has its own words. */
+/** How API servers say that a field cannot be changed; each kind has its own words, and a rule of a CRD without a message is quoted. */
 const immutableWords =
-  /immutable|may not be (changed|updated)|may not change|cannot be changed|cannot change|updates to \S+ (spec )?(for|are|is)|forbidden: updates/i;
+  /immutable|may not be (changed|updated)|may not change|cannot be changed|cannot change|updates to \S+ (spec )?(for|are|is)|forbidden: updates|failed rule: (self(\.\w+)* == oldSelf|oldSelf(\.\w+)* == self)(\.\w+)*$/i;
 
-/** Every cause counts: an object with other errors as well could not be recreated. */
+/** An admission webhook decides by what is written, which it answers with 403 as well; another 403 is about who writes. */
+function isOfWebhook({ code, message }: StatusBody): boolean {
+  return code === 403 && text(message).startsWith('admission webhook "');
+}
+
+/** Every cause counts, also of several in one message: an object with other errors as well could not be recreated. */
 function saysImmutable(status: StatusBody, causes: readonly Cause[]): boolean {
-  const said = causes.length > 0 ? causes.map(({ message }) => text(message)) : [text(status.message)];
+  const said =
+    causes.length > 0
+      ? causes.map(({ message }) => text(message))
+      : text(status.message).split(/, (?=[\w.[\]-]+: )/);
   return said.every((message) => immutableWords.test(message));
 }
 

@@ -455,6 +455,23 @@ describe('what cannot be changed in place', () => {
     expect((await live())?.metadata.uid).not.toBe(before);
   });
 
+  test('is made anew also where an admission webhook says so', async () => {
+    await follow({ 'a.json': configMap('info') }, { force: true });
+    const before = (await live())?.metadata.uid;
+    const message = 'admission webhook "a" denied the request: data may not change';
+    let isThere = true;
+    bed.sandbox.fault(({ method, path }) => {
+      if (!path.endsWith('/configmaps/a')) return undefined;
+      if (method === 'DELETE') isThere = false;
+      return method === 'PATCH' && isThere ? { code: 403, reason: 'Forbidden', message } : undefined;
+    });
+
+    await bed.commit('another level', { 'a.json': configMap('debug') });
+
+    await untilLevel('debug');
+    expect((await live())?.metadata.uid).not.toBe(before);
+  });
+
   test('is not deleted where what would take its place is refused for more than that', async () => {
     const web = JSON.parse(deployment('shop/web:1')) as { spec: Record<string, object> };
     await follow({ 'web.json': JSON.stringify(web) }, { force: true });
