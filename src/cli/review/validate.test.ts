@@ -77,6 +77,29 @@ describe('validate', () => {
     expect(exitCode).toBe(0);
   });
 
+  it('warns of what selects the pods of a target and not those of its primary', async () => {
+    const service = (name: string, labels: string) =>
+      `---\napiVersion: v1\nkind: Service\nmetadata: {name: ${name}, namespace: shop}\nspec: {selector: ${labels}, ports: [{port: 80}]}\n`;
+    const budget = (selector: string) =>
+      `---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: shop}\nspec:\n  maxUnavailable: 1\n  selector: ${selector}\n`;
+    const labelled = deployment.replace('labels: {app: web}', 'labels: {app: web, team: a}');
+    const files = (selector: string) => ({
+      'a.yaml': `${canary}---\n${labelled}${service('web', '{app: web}')}${service('web-metrics', '{team: a}')}`,
+      'b.yaml': budget(selector),
+      'c.yaml': service('web-headless', '{app: web}'),
+    });
+
+    const { exitCode, lines } = await report(files('{matchLabels: {app: web}}'));
+
+    expect(exitCode).toBe(0);
+    const message =
+      'selects the pods of Deployment web, of which there are none between releases, and not those of its primary, which have app=web-primary';
+    expect(lines.join(' ').replace(/\s+/g, ' ').split(message)).toHaveLength(3);
+    expect(lines[0]).toContain('b.yaml:7');
+    for (const selector of ['{}', '{matchLabels: {team: a}}', '{matchLabels: {app: other}}'])
+      expect((await report({ ...files(selector), 'c.yaml': '' })).lines).toEqual([]);
+  });
+
   it.each([
     ['invalid YAML', { 'a.yaml': 'kind: [Deployment\n' }, /^a\.yaml:\d+: is not valid YAML/],
     [

@@ -9,6 +9,7 @@ import { primaryScaler, scalerKindOf } from '../../workload/scaler.ts';
 import { RefusedError } from '../../workload/shared/workload-kind.ts';
 import type { Severity } from './kinds.ts';
 import { kubernetesProblems } from './kubernetes-objects.ts';
+import { selectorFindings } from './selectors.ts';
 
 /** Something to say about a place in a file. */
 export interface Finding extends FileProblem {
@@ -51,9 +52,10 @@ type ReleasePlan = Extract<CanaryPlan, { state: 'release' }>;
 
 function planFindings(
   plan: ReleasePlan,
-  { lineOf }: RenderResult,
+  rendered: RenderResult,
   { complete, selectorLabels }: ReleaseOptions,
 ): Finding[] {
+  const { lineOf } = rendered;
   const canary = plan.object;
   if (!canary) return [];
   const built = releaseOfPlan({ plan, canary, commit, secretKey, lineOf });
@@ -67,7 +69,8 @@ function planFindings(
     (doubt): Finding => ({ ...doubt, severity: 'warning' }),
   );
   try {
-    const missing = missingConfigs(canary, built.ok, selectorLabels).map(
+    const primary = primaryOf(canary, built.ok, selectorLabels);
+    const missing = primary.missing.map(
       ({ kind, name }): Finding => ({
         file: plan.target.origin.file,
         line: plan.target.origin.line,
@@ -75,7 +78,10 @@ function planFindings(
         severity: 'warning',
       }),
     );
-    return [...scaler, ...doubts, ...missing];
+    const selectors = selectorFindings(rendered, { canary, plan, primary: primary.workload }).map(
+      (doubt): Finding => ({ ...doubt, severity: 'warning' }),
+    );
+    return [...scaler, ...doubts, ...missing, ...selectors];
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
     const { field, object, message } = error.refusal;
@@ -108,7 +114,7 @@ function scalerFindings(
 }
 
 /** Builds both sides as a rollout would. Throws RefusedError. */
-function missingConfigs(canary: Canary, release: Release, selectorLabels: readonly string[]) {
+function primaryOf(canary: Canary, release: Release, selectorLabels: readonly string[]) {
   const settings = settingsOf(release.target);
   const source = {
     canary,
@@ -119,12 +125,11 @@ function missingConfigs(canary: Canary, release: Release, selectorLabels: readon
     selectorLabels,
   };
   canaryObjects(source);
-  const { missing } = primaryObjects({
+  return primaryObjects({
     ...source,
     live: undefined,
     liveConfigs: [],
     sharedConfigs: new Set(),
     includeLabelPrefixes: [],
   });
-  return missing;
 }
