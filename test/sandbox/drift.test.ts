@@ -405,6 +405,23 @@ describe('fields of others', () => {
     expect(writes.length).toBeLessThanOrEqual(4);
   });
 
+  test('get the number of pods that Git takes out, which stays as it is until they change it', async () => {
+    const none = JSON.parse(deployment('shop/web:2'));
+    delete none.spec.replicas;
+    await follow({ 'web.json': deployment('shop/web:1', { replicas: 3 }) });
+
+    const commit = await bed.commit('an autoscaler has the pods', { 'web.json': JSON.stringify(none) });
+
+    const applied = async (sha: string) => statusOf(await bed.source()).appliedCommit === sha;
+    await eventually('it is applied', () => applied(commit));
+    expect(await replicas()).toBe(3);
+    await edit(`${deployments}/web/scale`, { spec: { replicas: 4 } }, 'kubectl');
+    await bed.pass(5_000);
+    expect(await replicas()).toBe(4);
+    await bed.commit('back in Git', { 'web.json': deployment('shop/web:2', { replicas: 5 }) });
+    await eventually('Git has the pods again', async () => (await replicas()) === 5);
+  });
+
   test('of an object that was there before are as in Git from then on, which is an event', async () => {
     await bed.send('POST', configMaps, JSON.parse(configMap('debug')));
 

@@ -1,6 +1,12 @@
 import { expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { inheritedFields, ownedAlone, relinquishedFields, takenOverFields } from './managed-fields.ts';
+import {
+  inheritedFields,
+  ownedAlone,
+  releasedReplicas,
+  relinquishedFields,
+  takenOverFields,
+} from './managed-fields.ts';
 
 function owned(...managedFields: object[]): KubernetesObject {
   return { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', managedFields } };
@@ -140,4 +146,16 @@ it('takes from kubectl what our manager has applied, but for the number of pods'
     entries[2],
   ]);
   expect(ownedAlone(entries.slice(1), 'ours')).toBeUndefined();
+});
+
+it('leaves the number of pods to nobody who would take it out, once', () => {
+  const image = { 'f:template': { 'f:spec': { 'f:image': {} } } };
+  const entries = [{ ...flux }, { ...ours, fieldsV1: { 'f:spec': { 'f:replicas': {}, ...image } } }];
+  const released = releasedReplicas(entries, 'ours');
+  expect(released).toEqual([
+    { ...flux },
+    { ...ours, fieldsV1: { 'f:spec': image } },
+    { manager: 'ours-replicas', operation: 'Update', fieldsV1: { 'f:spec': { 'f:replicas': {} } } },
+  ]);
+  expect(releasedReplicas(released ?? [], 'ours')).toBeUndefined();
 });

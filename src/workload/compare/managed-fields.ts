@@ -107,6 +107,25 @@ function without(fields: Fields, taken: Fields): Fields | undefined {
 
 const replicas = { 'f:spec': { 'f:replicas': {} } };
 
+/**
+ * `metadata.managedFields` in which `spec.replicas` is no more what the manager `of` has applied: taken out of that, it would be 1. Undefined where the
+ * manager has not applied it.
+ */
+export function releasedReplicas(
+  entries: readonly ManagedFieldsEntry[],
+  of: string,
+): ManagedFieldsEntry[] | undefined {
+  const ours = entries.find((entry) => entry.manager === of && entry.operation === 'Apply');
+  const spec = ours?.fieldsV1?.['f:spec'] as Fields | undefined;
+  if (!ours || spec?.['f:replicas'] === undefined) return undefined;
+  const rest = without(ours.fieldsV1 ?? {}, replicas);
+  return [
+    ...entries.filter((entry) => entry !== ours),
+    ...(rest ? [{ ...ours, fieldsV1: rest }] : []),
+    { ...ours, manager: `${of}-replicas`, operation: 'Update', fieldsV1: replicas },
+  ];
+}
+
 /** Field managers of people, and of what was there before anything was applied: they do not take back a field that Git has no more. */
 const people = [
   'before-first-apply',

@@ -16,6 +16,7 @@ import {
   isOfPeople,
   managedFieldsOf,
   ownedAlone,
+  releasedReplicas,
   rolloutManager,
 } from '../../../workload/compare/managed-fields.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
@@ -103,7 +104,7 @@ export async function applyObject(
 /**
  * Before a write, a field that Git takes out is left to nobody who would keep it. What a rollout had applied of an object that has no Canary any more
  * becomes the Source's; patches, as of a finalizer or of the number of pods, stay whose they are. What kubectl has, too, is the Source's alone, unless
- * the object leaves fields to others.
+ * the object leaves fields to others. The number of pods that Git takes out, as for an autoscaler, stays as it is.
  */
 async function takeOverFields(
   cluster: Cluster,
@@ -113,7 +114,8 @@ async function takeOverFields(
   const managers = managedFieldsOf(live) ?? [];
   const has = (name: string) => managers.some(({ manager }) => manager === name);
   const mayBeShared = has('holdfast') && managers.some(isOfPeople) && !leavesFields(wanted);
-  if (!mayBeShared && !has(rolloutManager)) return;
+  const hasReplicas = leavesReplicas(wanted, live) && has('holdfast');
+  if (!mayBeShared && !hasReplicas && !has(rolloutManager)) return;
   // Watches tell the names of managers alone.
   const whole = await cluster.get(referenceOf(live));
   if (!whole) return;
@@ -124,10 +126,17 @@ async function takeOverFields(
   const applied = entries.filter((entry) => !patched.includes(entry));
   const inherited = inheritedFields(applied, { from: [rolloutManager], to: 'holdfast' });
   const alone = mayBeShared ? ownedAlone(inherited ?? applied, 'holdfast') : undefined;
-  const managedFields = alone ?? inherited;
+  const kept = alone ?? inherited ?? applied;
+  const managedFields = (hasReplicas ? releasedReplicas(kept, 'holdfast') : undefined) ?? alone ?? inherited;
   if (!managedFields) return;
   const metadata = { ...versionOf(whole), managedFields: [...managedFields, ...patched] };
   await cluster.patch(referenceOf(whole), { metadata });
+}
+
+/** Git does not say how many pods it has. */
+function leavesReplicas({ apiVersion, spec }: KubernetesObject, live: KubernetesObject): boolean {
+  const replicas = (of: unknown) => (of as { replicas?: unknown } | undefined)?.replicas;
+  return apiVersion.startsWith('apps/') && replicas(spec) === undefined && replicas(live.spec) !== undefined;
 }
 
 /** What has not the label any more is not watched, and would never be pruned. Throws EngineError ForeignChange. */
@@ -276,7 +285,7 @@ export async function dryApply(
   },
 ): Promise<DryApplied> {
   refuseNotAllowed(source, object);
-  const wanted = inApplySet(source, asWritten(object), live);
+  const wanted = withReplicas(inApplySet(source, asWritten(object), live), live);
   if (live) refuseOthers(await othersOf(source, live, listSources), source, live, wanted);
   try {
     const { written } = await applyOverOthers(cluster, wanted, {
@@ -289,6 +298,14 @@ export async function dryApply(
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
     return { wanted, written: wanted };
   }
+}
+
+/** A dry run does not release what was applied before: the number of pods that stays is sent. */
+function withReplicas(wanted: KubernetesObject, live: KubernetesObject | undefined): KubernetesObject {
+  if (!live || !leavesReplicas(wanted, live)) return wanted;
+  if (!releasedReplicas(managedFieldsOf(live) ?? [], 'holdfast')) return wanted;
+  const { replicas } = live.spec as { replicas: unknown };
+  return { ...wanted, spec: { ...(wanted.spec as object), replicas } };
 }
 
 async function othersOf(
