@@ -4,6 +4,7 @@ import {
   describe,
   hashOfFields,
   type KubernetesObject,
+  recordOf,
   recordsOf,
 } from '../api/kubernetes.ts';
 import { covers } from '../workload/compare/semantic-compare.ts';
@@ -59,25 +60,25 @@ export function withMark(wanted: KubernetesObject): KubernetesObject {
 
 /**
  * What to apply of a workload without a service account over one that has one: the API server keeps its name under the deprecated name of the
- * field, too, which nobody owns, and would take it from there again. It is left to others who set it.
+ * field, too, which nobody owns, and would take it from there again. It is left to others who set it. Custom resources have no such second name.
  */
 export function withAccountTaken(
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
 ): KubernetesObject {
-  const [pod, livePod] = [podOf(wanted), podOf(live)];
-  const isTaken = pod && !pod.serviceAccountName && !pod.serviceAccount && livePod?.serviceAccountName;
+  const pod = podOf(wanted);
+  const isTaken = pod && !pod.serviceAccountName && !pod.serviceAccount && podOf(live)?.serviceAccount;
   if (!isTaken) return wanted;
-  const spec = wanted.spec as { template: object };
-  return {
-    ...wanted,
-    spec: { ...spec, template: { ...spec.template, spec: { ...pod, serviceAccount: '' } } },
-  };
+  const withPod = (value: unknown, [field, ...rest]: readonly string[]): object =>
+    field === undefined
+      ? { ...pod, serviceAccount: '' }
+      : { ...recordOf(value), [field]: withPod(recordOf(value)[field], rest) };
+  return withPod(wanted, podPath(wanted)) as KubernetesObject;
 }
 
-/** Whether this is what `withAccountTaken` makes. */
-export function takesAccount(wanted: KubernetesObject): boolean {
-  return podOf(wanted)?.serviceAccount === '';
+/** The field that `withAccountTaken` empties of this object, as the API server names it; undefined: none. */
+export function takenAccount(wanted: KubernetesObject): string | undefined {
+  return podOf(wanted)?.serviceAccount === '' ? `.${podPath(wanted).join('.')}.serviceAccount` : undefined;
 }
 
 interface Pod {
@@ -85,9 +86,14 @@ interface Pod {
   readonly serviceAccount?: string;
 }
 
+function podPath({ kind }: KubernetesObject): readonly string[] {
+  const template = ['spec', 'template', 'spec'];
+  return kind === 'CronJob' ? ['spec', 'jobTemplate', ...template] : template;
+}
+
 function podOf(object: KubernetesObject | undefined): Pod | undefined {
-  const { template } = (object?.spec ?? {}) as { template?: { spec?: Pod } };
-  return template?.spec;
+  if (!object) return undefined;
+  return podPath(object).reduce<unknown>((value, field) => recordOf(value)[field], object) as Pod | undefined;
 }
 
 /** Whether the object's annotation says that exactly this was applied last, and its fields still do. */

@@ -13,6 +13,7 @@ import {
   canary,
   condition,
   createSource,
+  deployment,
   eventually,
   onGateway,
   sourceFor,
@@ -251,6 +252,30 @@ test('each object of a Source that somebody changed is named with values and who
   expect(table.text).toMatch(/ConfigMap shop\/notes +data.level +info +debug +kubectl/);
   expect(table.text).toMatch(/ConfigMap shop\/gone +exists +missing/);
   expect(text + table.text).not.toMatch(new RegExp(`swordfish|hunter2|${password}`));
+});
+
+test('a service account that a sync would take out of a workload is a difference', async () => {
+  await bed.commit('v1', { 'plain.json': deployment('shop/web:1', { name: 'plain' }) });
+  await createSource(bed);
+  const app = await bed.start();
+  await eventually('the workload is there', () => bed.get('apps/v1', 'Deployment', 'plain'));
+  await eventually('the Source is ready', async () => statusOf(await bed.source()).appliedCommit);
+  await app.drain();
+  const path = '/apis/apps/v1/namespaces/shop/deployments/plain';
+  const live = await bed.get('apps/v1', 'Deployment', 'plain');
+  const { labels, annotations } = live?.metadata ?? {};
+  const before = JSON.parse(deployment('shop/web:1', { name: 'plain' }));
+  Object.assign(before.metadata, { labels, annotations });
+  before.spec.template.spec.serviceAccountName = 'wide';
+  const query = '?fieldManager=holdfast&force=true';
+  expect((await bed.send('PATCH', `${path}${query}`, before, 'application/apply-patch+yaml')).status).toBe(
+    200,
+  );
+
+  const { code, text } = await diff('source/shop');
+
+  expect(text).toMatch(/Deployment shop\/plain +spec\.template\.spec\.serviceAccountName +\(absent\) +wide/);
+  expect(code).toBe(1);
 });
 
 test('where a rewritten history waits and Git has lost the commit before, diff says what to do', async () => {

@@ -288,7 +288,7 @@ export async function dryApply(
   const wanted = withReplicas(inApplySet(source, asWritten(object), live), live);
   if (live) refuseOthers(await othersOf(source, live, listSources), source, live, wanted);
   try {
-    const { written } = await applyOverOthers(cluster, wanted, {
+    const { written } = await applyOverOthers(cluster, withAccountTaken(wanted, live), {
       over: undefined,
       timed: async (fields) => withTimes(fields, live),
     });

@@ -2,7 +2,7 @@
 import { isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
 import { isOfHoldfast } from '../../../workload/compare/managed-fields.ts';
-import { takesAccount } from '../../applied.ts';
+import { takenAccount } from '../../applied.ts';
 import { EngineError } from '../../failure.ts';
 
 /** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */
@@ -89,7 +89,7 @@ function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
     // What a rollout wrote of a target that has no Canary any more is Git's again.
     (policyOf(wanted) === 'leave' && !isOfHoldfast(contested)) ||
     // Only ours is taken away, not what another manager sets.
-    (contested.field === '.spec.template.spec.serviceAccount' && takesAccount(wanted))
+    contested.field === takenAccount(wanted)
   )
     return true;
   const pointers = (wanted.metadata.annotations?.[ignoreFieldsAnnotation] ?? '').split(',');
