@@ -21,7 +21,9 @@ import {
 import { decideVerification, isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
 import {
   type Context,
+  later,
   promotionState,
+  remainingMs,
   type State,
   type StateOf,
   sinceProgressMs,
@@ -173,11 +175,17 @@ function byPolicy(
 }
 
 /** A copy that was deleted is created again as it was, and a primary that is waited for is written again where others changed its template. */
-function restoredCopies(context: Context, { digest }: Run, isWaiting: boolean): Action[] {
+function restoredCopies(context: Context, run: Run, isWaiting: boolean): Action[] {
+  const { digest } = run;
   const { primary } = context.world;
   if (isHalt(context) || !soundRecord(context.world, digest)) return [];
-  const changed = isWaiting ? (restoreTemplate(context, digest)?.actions ?? []) : [];
+  const changed = isWaiting ? restoredTemplate(context, run) : [];
   return [...(primary ? changed : [applyPrimary(context, digest)]), ...recreatedCanary(context, digest)];
+}
+
+function restoredTemplate(context: Context, { digest }: Run): readonly Action[] {
+  if (isHalt(context) || !soundRecord(context.world, digest)) return [];
+  return restoreTemplate(context, digest)?.actions ?? [];
 }
 
 /** What comes next where a person decides. */
@@ -233,8 +241,8 @@ function recheck(context: Context, state: Held): Outcome {
     action,
     timeMs,
   });
-  const notServing = withoutReadyPrimary(context, state);
-  if (notServing) return notServing;
+  const before = notAsWritten(context, state);
+  if (before) return before;
   if (isShared && onFailure === 'revert' && !run.keepWaiting && revertTarget(context.good, run))
     return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
   const asked = askAgain(context, run, isShared);
@@ -251,6 +259,26 @@ function recheck(context: Context, state: Held): Outcome {
   const finding = findings(asked.results);
   const failed = failVerification(context, checking, { reason: 'ChecksFailed', finding, control: true });
   return { ...failed, ...combine(checked, failed) };
+}
+
+/**
+ * The primary is written again where others changed its template, and is judged only after that. One that was held because they did so again and
+ * again has to be left alone for the whole deadline first: it would be held and resumed by turns.
+ */
+function underChanges(context: Context, before: Held): Outcome | undefined {
+  const { run, post, reason } = before;
+  const { intervalMs, progressDeadlineMs } = context.plan.postPromotion;
+  const isHeldForThat = later(run.stepTime, post.startTime) === run.stepTime;
+  const again = restoredTemplate(context, run);
+  const isChanged = again.length > 0 || (isHeldForThat && restoreTemplate(context, run.digest) !== undefined);
+  // Not with each look, which would write the status again and again while the write is refused.
+  const isKnown = isHeldForThat && remainingMs(context, run.stepTime, intervalMs) > 0;
+  const state = again.length === 0 || isKnown ? before : withRun(before, { stepTime: context.now });
+  const leftMs = remainingMs(context, state.run.stepTime, progressDeadlineMs);
+  if (!isChanged && (!isHeldForThat || leftMs <= 0)) return undefined;
+  const action = 'verification continues once nothing else changes the primary any more';
+  const message = `${describeRelease(run)} is held: ${post.cause ?? ''}`;
+  return stay(state, note(reason, message, { action }), act(...again), leftMs > 0 ? wake(leftMs) : {});
 }
 
 /** What follows if it goes on failing when the wait for the others is over, as onFailure says now. */
@@ -280,12 +308,12 @@ function waitsForOthers(context: Context, run: Run): boolean {
   return context.world.nowMs < deadlineMs && sharedCause(context.world) !== undefined;
 }
 
-/** A primary that was deleted or scaled to zero has to become ready again; one that fails is not a question of checks. */
-function withoutReadyPrimary(context: Context, state: Held): Outcome | undefined {
+/** A primary that was deleted or scaled to zero has to become ready again; one that fails, or that others change, is not a question of checks. */
+function notAsWritten(context: Context, state: Held): Outcome | undefined {
   const { primary } = context.world;
   if (!primary || (servingPods(primary) === 0 && !lostReadiness(primary)))
     return enter(promotingAgain(context, state));
-  return failDead(context, state);
+  return failDead(context, state) ?? underChanges(context, state);
 }
 
 /** Messages about a hold that checks may end. */

@@ -10,7 +10,7 @@ import { headForRun } from '../windows.ts';
 import { describeRelease, rejectionOf } from '../world.ts';
 import { historyWith } from './ending.ts';
 import { admit } from './head.ts';
-import { isChanging, restoreTemplate, scalePrimaryBack } from './restore.ts';
+import { isChanging, restoreTemplate, scalePrimaryBack, whyIncomplete } from './restore.ts';
 import { end, failDead, failVerification, hold } from './transitions.ts';
 
 type Verifying = StateOf<'Verifying'>;
@@ -34,10 +34,11 @@ export function verifying(context: Context, before: Verifying): Outcome {
     const next = withRun(state, { unknownSince });
     const leftMs = postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);
     if (leftMs > 0) return stay(next, progressNote(context, next), wake(leftMs));
-    const isPutBack = later(unknownSince, run.stepTime) !== unknownSince;
-    const meanwhile = isPutBack ? ', and what others change of it is put back again and again' : '';
-    const finding = `${whyNotReady(world.primary)}${meanwhile}`;
-    return hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
+    const finding = whyNotReady(world.primary);
+    if (later(unknownSince, run.stepTime) === unknownSince)
+      return hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
+    const meanwhile = 'and what others change of it is put back again and again';
+    return holdUnderChanges(context, next, `${finding}, ${meanwhile}`);
   }
   const calm = afterChange(state);
   const isFirst = later(run.lastCheckTime, run.stepTime) === run.stepTime;
@@ -70,8 +71,22 @@ function notAsPromoted(context: Context, state: Verifying): Outcome | undefined 
   const dead = failDead(context, state);
   if (dead) return dead;
   const again = restoreTemplate(context, state.run.digest);
-  if (again) return stay(countedAnew, again);
+  if (again) return restored(context, countedAnew, again);
   return isAllOn(context, 'primary') ? undefined : backToConverging(context, state);
+}
+
+/** A template that others change more often than it can be checked is not put back for ever without a word. */
+function restored(context: Context, state: Verifying, again: Effects): Outcome {
+  const unknownSince = state.run.unknownSince ?? context.now;
+  const next = withRun(state, { unknownSince });
+  const isOver = elapsedMs(context, unknownSince) >= context.plan.postPromotion.progressDeadlineMs;
+  return isOver ? holdUnderChanges(context, next, whyIncomplete(context, '')) : stay(next, again);
+}
+
+/** The step begins with the hold: it goes on once the primary has been left alone for long enough since then. */
+function holdUnderChanges(context: Context, state: Verifying, finding: string): Outcome {
+  const next = withRun(state, { stepTime: context.now });
+  return hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
 }
 
 function progressNote({ plan }: Context, { run, post }: Verifying): Effects {

@@ -54,6 +54,37 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
     expect(status.message).toMatch(/what others change of it is put back again and again/);
   });
 
+  it.each(['auto', 'halt'])(
+    'by a controller, faster than it can be checked: it is held once, in one status line, until that ends: %s',
+    (onFailure) => {
+      const model = live({ postPromotion: { ...slow.postPromotion, onFailure } });
+      model.commit('b');
+      until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+      const edits = (forMs: number) => {
+        for (let passedMs = 0; passedMs < forMs; passedMs += 5000) {
+          model.editPrimary();
+          pass(model, 5000);
+        }
+      };
+      const before = model.events.length;
+      edits(90_000);
+      const held = standing(model);
+
+      const lines = seenBy(model, () => model.status.message);
+      edits(600_000);
+
+      expect(held).toMatch(
+        /^Promoting\/Held ChecksUnavailable, 0 % .*kubectl-set changed .* of the primary again and again/,
+      );
+      expect(lines).toHaveLength(1);
+      expect(model.events.slice(before).map(({ reason }) => reason)).toEqual(['Held']);
+      if (onFailure === 'halt') model.drift = undefined;
+      pass(model, 300_000, () => model.status.phase === 'Succeeded');
+      expectLive(model, 'b');
+      expect(model.outages).toEqual([]);
+    },
+  );
+
   it('while the primary takes it over: the traffic comes to what was tested', () => {
     const model = live({ ...slow, analysis: { ...analysis, stepWeightPromotion: 25 } });
     model.commit('b');
