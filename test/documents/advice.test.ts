@@ -254,7 +254,7 @@ test('a Canary that Holdfast has not reconciled has no runbook, and the message 
   const client = { get: async () => canary, list: async () => ({ items: [] }) };
 
   await expect(pageFor(client as never, { namespace: 'shop', name: 'pay' })).rejects.toThrow(
-    'Canary shop/pay: not reconciled by Holdfast yet; holdfast check says whether it runs',
+    'Canary shop/pay: not reconciled by Holdfast yet; holdfast check and holdfast events say why',
   );
 });
 

@@ -129,7 +129,7 @@ export function whyFailed(status: CanaryStatus): string | undefined {
 }
 
 /** The message of an object without a status. */
-export const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+export const notReconciled = 'not reconciled by Holdfast yet; holdfast check and holdfast events say why';
 
 /** What a person must fix before a Canary goes on; undefined: nothing, or its message already says it. */
 export function whatStalls(object: KubernetesObject): string | undefined {

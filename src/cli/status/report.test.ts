@@ -285,7 +285,7 @@ describe('status', () => {
     const fresh = canary('fresh', undefined);
     const [, row, remark] = await lines({}, [fresh]);
     expect(row).toMatch(/^fresh +- +- +- +- +-$/);
-    expect(remark).toBe('  not reconciled by Holdfast yet; holdfast check says whether it runs');
+    expect(remark).toBe('  not reconciled by Holdfast yet; holdfast check and holdfast events say why');
     expect((await lines({ name: 'fresh' }, [fresh])).join('\n')).toContain('not reconciled by Holdfast yet');
   });
 

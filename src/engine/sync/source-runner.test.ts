@@ -62,6 +62,7 @@ function createWorld() {
   const telling: Array<() => Promise<void>> = [];
   const timers: Array<() => void> = [];
   const said: string[] = [];
+  const events: string[] = [];
   const synced: boolean[] = [];
   const commits = [head];
   const cluster = {
@@ -122,6 +123,7 @@ function createWorld() {
     telling,
     timers,
     said,
+    events,
     synced,
     commits,
     set,
@@ -196,7 +198,10 @@ function startRunner(
     canaries: () => [],
     canary: () => undefined,
     bindings: { ensure: async () => void (await world.beginning.shift()?.()) },
-    events: { emit: () => undefined },
+    events: {
+      emit: (_: unknown, { reason, message }: { reason: string; message: string }) =>
+        void world.events.push(`${reason}: ${message}`),
+    },
     log: { warn: () => undefined, debug: () => undefined },
     wakeCanary: () => undefined,
     onSync: (_: string, succeeded: boolean) => void world.synced.push(succeeded),
@@ -421,6 +426,22 @@ describe('a status that the API server does not take', () => {
 
     expect(await laterSaid(world)).toEqual([['Applied'], []]);
   });
+});
+
+test('a status that an admission policy refuses is an Event, and the sync counts as failed until it is written', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const refusal = Object.assign(new Error('policy says no'), { kind: 'invalid' });
+  world.telling.push(() => Promise.reject(refusal));
+
+  const runner = startRunner(world, poller);
+  await poller.pollWhileWoken();
+  const events = world.events.splice(0);
+  runner.wake();
+  await poller.pollWhileWoken();
+
+  expect(events).toEqual([expect.stringMatching(/^Invalid: the status of the Source .*: policy says no$/)]);
+  expect(world.synced).toEqual([false, true]);
 });
 
 test('objects that are refused are reported in one order, whichever answer comes first', async () => {

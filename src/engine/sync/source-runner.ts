@@ -77,7 +77,8 @@ export function startSourceRunner(
     let succeeded = false;
     try {
       await teller.during(syncSource({ parts, source, state, watch, signal }));
-      succeeded = true;
+      // Whose status is refused for good would look as it did for ever.
+      succeeded = state.untold?.transient !== false;
     } finally {
       // One that is given up says nothing of the Source.
       if (!signal.aborted) parts.onSync?.(key, succeeded);
@@ -179,7 +180,7 @@ function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () =>
 
   function tellLater(): void {
     cancel();
-    if (stopped || !state.isUntold) return;
+    if (stopped || !state.untold) return;
     cancel = parts.clock.after(untoldMs, () => {
       // One that cannot be parsed has a status, too.
       const source = parts.source(state.key) as Source | undefined;

@@ -148,7 +148,10 @@ test.each([
   {
     name: 'what nobody has looked at',
     status: {},
-    shown: { message: 'not reconciled by Holdfast yet; holdfast check says whether it runs', why: '' },
+    shown: {
+      message: 'not reconciled by Holdfast yet; holdfast check and holdfast events say why',
+      why: '',
+    },
   },
 ])('the page says of a Canary what the command line says: $name', ({ status, shown }) => {
   const metadata = { name: 'web', namespace: 'shop' };

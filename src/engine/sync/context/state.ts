@@ -13,6 +13,7 @@ import type {
   RenderedObject,
   RenderResult,
 } from '../../../render/rendered-object.ts';
+import type { Failure } from '../../failure.ts';
 import { createDriftMemory, type DriftMemory, type SourceDrift } from '../scope/drift.ts';
 import type { NotPruned, PrunePlan } from '../scope/prune-plan.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
@@ -142,8 +143,8 @@ export interface SourceState {
   problem?: SyncProblem | undefined;
   /** The last write of the status, which may be under way; never rejects. */
   telling?: Promise<void>;
-  /** What was to be written of the status last was not. */
-  isUntold?: boolean;
+  /** Why what was to be written of the status last was not. */
+  untold?: Failure | undefined;
   /** The alert of that, since the API server may have taken what it gave no answer to. */
   owed?: Incident | undefined;
   /** Fields of the status that the installed CRD dropped last. */

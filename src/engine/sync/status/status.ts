@@ -104,7 +104,7 @@ async function writeNow(context: SourceContext, watch: SourceWatch | undefined):
   if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
-  state.isUntold = false;
+  state.untold = undefined;
   const incident = newsOfSource(source, next, parts.clock.nowMs()) ?? owedOf(source, state);
   state.owed = undefined;
   if (!patch) {
@@ -116,14 +116,19 @@ async function writeNow(context: SourceContext, watch: SourceWatch | undefined):
     const { uid } = source.metadata;
     stored = await parts.cluster.patch(referenceOf(source), { metadata: { uid }, status: patch }, 'status');
   } catch (error) {
-    const { reason, message } = failureOf(error);
-    state.isUntold = true;
+    const { reason, message, transient } = failureOf(error);
+    state.untold = { reason, message, transient };
     state.owed = incident;
     parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
+    // Nothing else would tell it: the status stays as it was.
+    if (!transient) parts.events.emit(source, { type: 'Warning', reason, message: unwritten(message) });
     return;
   }
   report(context, source, { next, lost: fieldsLost(patch, next, stored), incident });
 }
+
+const unwritten = (why: string) =>
+  `the status of the Source cannot be written, so that it says nothing of what is done: ${why}`;
 
 /** What a write of the status says that was not said before. */
 function report(
