@@ -198,7 +198,7 @@ describe('an explanation', () => {
   });
 
   it.each([
-    [{}, 'Canary shop/web: not reconciled by Holdfast yet; holdfast check says whether it runs'],
+    [{}, 'Canary shop/web: not reconciled by Holdfast yet; holdfast check and holdfast events say why'],
     [
       {
         conditions: [
