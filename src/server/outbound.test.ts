@@ -70,6 +70,12 @@ test('where Holdfast may not read them, the addresses that it was given remain',
   found.close();
 });
 
+test('a name of the API server that ends with a dot is the same name', () => {
+  const policy = addressPolicy('https://api.example.com.:6443', []);
+  for (const url of ['https://api.example.com/', 'https://api.example.com.:6443/'])
+    expect([url, hostProblem(new URL(url), policy)]).toEqual([url, expect.stringContaining('API server')]);
+});
+
 test('on one machine loopback is allowed', () => {
   const policy = addressPolicy('https://127.0.0.1:6443', []);
   expect(hostProblem(new URL('http://127.0.0.1:9090/'), policy)).toBeUndefined();

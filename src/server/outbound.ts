@@ -48,7 +48,7 @@ export function addressPolicy(server: string | undefined, allowHosts: readonly s
   if (server === undefined) return { allowHosts };
   const { hostname } = new URL(server);
   if (isLoopback(hostname)) return { allowLoopback: true, allowHosts };
-  return { denyHosts: [hostname.replace(/^\[|\]$/g, '')], allowHosts };
+  return { denyHosts: [hostname.replace(/^\[|\]$|\.$/g, '')], allowHosts };
 }
 
 /** Where the clouds give out the credentials of a machine or a pod. */
