@@ -95,22 +95,53 @@ test('10 primary pods against a canary of one: a release is promoted without a f
   await expectRestored();
 });
 
-test('a primary that somebody deletes comes back with as many pods as its scaler gave it, and the number stays the scaler’s', async () => {
-  await runScaled();
-  const seen = async () => statusOf(await bed.canary()) as CanaryStatus;
-  await eventually('it is known', async () => (await seen()).serving?.[0]?.ready === 10, { seen });
-  const primary = () => bed.get('apps/v1', 'Deployment', 'web-primary');
-  const { uid } = (await primary())!.metadata;
+/** The manifest of a target, in which Git says no number. */
+function withoutNumber(image: string): string {
+  const object = JSON.parse(deployment(image));
+  delete object.spec.replicas;
+  return JSON.stringify(object);
+}
 
-  await bed.send('DELETE', '/apis/apps/v1/namespaces/shop/deployments/web-primary');
+async function runScaledByHand(): Promise<void> {
+  await bed.commit('v1', { 'web.json': withoutNumber('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await scaleTo('web-primary', 10);
+}
 
-  const isNew = async () => ![undefined, uid].includes((await primary())?.metadata.uid);
-  await eventually('it is made anew', isNew, { seen });
-  expect(await replicasOf('web-primary')).toBe(10);
-  await scaleTo('web-primary', 6);
-  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1 }) });
+test.each([
+  ['its scaler', runScaled, deployment('shop/web:2', { replicas: 1 })],
+  ['somebody', runScaledByHand, withoutNumber('shop/web:2')],
+])(
+  'a primary that is deleted comes back with as many pods as %s gave it, who may change the number',
+  async (_name, begin, next) => {
+    await begin();
+    const seen = async () => statusOf(await bed.canary()) as CanaryStatus;
+    await eventually('it is known', async () => (await seen()).serving?.[0]?.ready === 10, { seen });
+    const primary = () => bed.get('apps/v1', 'Deployment', 'web-primary');
+    const { uid } = (await primary())!.metadata;
+
+    await bed.send('DELETE', '/apis/apps/v1/namespaces/shop/deployments/web-primary');
+
+    const isNew = async () => ![undefined, uid].includes((await primary())?.metadata.uid);
+    await eventually('it is made anew', isNew, { seen });
+    expect(await replicasOf('web-primary')).toBe(10);
+    await scaleTo('web-primary', 6);
+    await bed.commit('v2', { 'web.json': next });
+    await waitForPhase(bed, 'Succeeded');
+    expect(await replicasOf('web-primary')).toBe(6);
+  },
+);
+
+test('a primary keeps its pods where Git takes the number out', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1', { replicas: 4 }), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('v2', { 'web.json': withoutNumber('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
-  expect(await replicasOf('web-primary')).toBe(6);
+  expect(await replicasOf('web-primary')).toBe(4);
 });
 
 test('a primary that does not come up is held by as many canary pods, then reverted without a failed request', async () => {

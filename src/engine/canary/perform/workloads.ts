@@ -143,21 +143,21 @@ export const copyPerformers = {
 } satisfies Partial<Performers>;
 
 /**
- * Pods of the primary as it is written: Git's number; the number of its scaler stays. Beside another tool as many as either copy has, since the
- * target's number is written by the rollout too. A primary that was deleted comes back with what it had, within the limits of its scaler.
+ * Pods of the primary as it is written: Git's number; that of its scaler, or of whoever else sets it where Git has none, stays. Beside another tool
+ * as many as either copy has, since the target's number is written by the rollout too. A primary that was deleted comes back with what it had,
+ * within the limits of its scaler.
  */
 async function replicasFor(context: ActionContext, { settings }: ReleaseBytes): Promise<number | undefined> {
   const { canary, primary, target, world } = context.observation;
   const had = primary ? 0 : podsBefore(context.observation);
-  if (scalerKindOf(canary.spec)) {
-    const scaler = world.scaler?.primary;
-    return had > 0 && scaler
-      ? Math.min(Math.max(had, scaler.minReplicas), scaler.maxReplicas)
-      : ownedReplicas(context, primary);
+  if (world.foreignTarget && !scalerKindOf(canary.spec)) {
+    const asked = primary ? 0 : (settings.replicas ?? 0);
+    return Math.max(1, had, asked, ...[primary, target].map((workload) => replicasIn(workload) ?? 0));
   }
-  if (!world.foreignTarget) return primaryReplicas({ canary, settings });
-  const asked = primary ? 0 : (settings.replicas ?? 0);
-  return Math.max(1, had, asked, ...[primary, target].map((workload) => replicasIn(workload) ?? 0));
+  const asked = primaryReplicas({ canary, settings });
+  if (asked !== undefined || had === 0) return asked ?? ownedReplicas(context, primary);
+  const { minReplicas = had, maxReplicas = had } = world.scaler?.primary ?? {};
+  return Math.min(Math.max(had, minReplicas), maxReplicas);
 }
 
 /** Ready pods of the primary when the status named it last. */
