@@ -3,6 +3,10 @@ import type { Canary, CanarySpec } from './canary.ts';
 import { checkCanary } from './validate.ts';
 
 function pathsOf(spec: Record<string, unknown>, defaultProvider?: string): string[] {
+  return problemsIn(spec, defaultProvider).map(({ path }) => path);
+}
+
+function problemsIn(spec: Record<string, unknown>, defaultProvider?: string) {
   const canary = {
     apiVersion: 'flagger.app/v1beta1',
     kind: 'Canary',
@@ -14,7 +18,7 @@ function pathsOf(spec: Record<string, unknown>, defaultProvider?: string): strin
       ...spec,
     },
   } as unknown as Canary;
-  return checkCanary(canary, defaultProvider ? { defaultProvider } : {}).problems.map(({ path }) => path);
+  return checkCanary(canary, defaultProvider ? { defaultProvider } : {}).problems;
 }
 
 const analysis = { interval: '10s', threshold: 1, stepWeight: 20, maxWeight: 60 };
@@ -165,6 +169,10 @@ describe('the names of the Services that a Canary makes', () => {
     targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
     service: { port: 80, gatewayRefs: [{ name: 'edge' }], ...more },
   });
+  const ofService = (name: string) => ({
+    ...named(name),
+    targetRef: { apiVersion: 'v1', kind: 'Service', name },
+  });
 
   it.each(['kubernetes', 'gatewayapi:v1', 'istio'])('fit in 63 characters with %s', (provider) => {
     expect(pathsOf({ ...named('a'.repeat(55)), provider })).toEqual([]);
@@ -183,5 +191,21 @@ describe('the names of the Services that a Canary makes', () => {
   it('have no dot, which names of workloads may have', () => {
     expect(pathsOf(named('web.v1'))).toEqual(['spec.targetRef.name']);
     expect(pathsOf(named('web.v1', { name: 'web' }))).toEqual([]);
+  });
+
+  it('may be longer where Knative makes them', () => {
+    const targetRef = { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'a'.repeat(63) };
+    expect(pathsOf({ provider: 'knative', targetRef, service: { port: 80 } })).toEqual([]);
+  });
+
+  it.each<[string, Record<string, unknown>, boolean]>([
+    ['a workload', named('web.v1'), true],
+    ['a workload, which are given already', named('web', { name: 'web.v1' }), false],
+    ['a Service, which they must have', ofService('web.v1'), false],
+  ])('are told with the field that gives others, if there is one: of %s', (_, spec, isTold) => {
+    const told = problemsIn(spec).filter(({ message }) =>
+      message.includes('cannot be the name of a Service'),
+    );
+    expect(told.map(({ message }) => message.includes('with spec.service.name'))).toEqual([isTold]);
   });
 });

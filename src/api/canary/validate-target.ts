@@ -130,12 +130,11 @@ export function checkServiceNames(
   found: { problems: Problem[] },
 ): void {
   const { service, targetRef } = canary.spec;
-  const isInPlace = sharesWorkload(provider);
-  if (provider === 'knative' || (isInPlace && !service)) return;
+  if (provider === 'knative' || !service) return;
   const apex = apexName(canary);
-  const longest = `${apex}-${isInPlace ? 'canary' : 'primary'}`;
-  const path = service?.name ? 'spec.service.name' : 'spec.targetRef.name';
-  const isNamedAfterTarget = !service?.name && targetRef.kind !== 'Service';
+  const longest = `${apex}-${sharesWorkload(provider) ? 'canary' : 'primary'}`;
+  const path = service.name ? 'spec.service.name' : 'spec.targetRef.name';
+  const isNamedAfterTarget = !service.name && targetRef.kind !== 'Service';
   const way = isNamedAfterTarget ? '; give the Services another name with spec.service.name' : '';
   if (longest.length > mostCharacters)
     found.problems.push({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { primaryObjects } from '../kinds.ts';
 import { aPrimarySource } from '../shared/fixtures.test-support.ts';
-import { coversApplied, differencesBy, driftOf } from './drift.ts';
+import { allDifferences, coversApplied, differencesBy, driftOf } from './drift.ts';
 
 const applied = primaryObjects(aPrimarySource({ replicas: undefined })).workload;
 
@@ -54,6 +54,12 @@ describe('drift', () => {
       [owner('holdfast-rollout', image, { operation: 'Update' })],
     ],
     [
+      'our own patch, after somebody set a container by hand under our own name as it is in Git',
+      { kind: 'own' },
+      { minReadySeconds: 60 },
+      [owner('holdfast-rollout', { 'f:minReadySeconds': {}, ...image }, { operation: 'Update' })],
+    ],
+    [
       'what a webhook rewrote while we applied it',
       { kind: 'own' },
       otherImage,
@@ -95,6 +101,12 @@ describe('drift', () => {
       false,
     ],
     ['a toleration', { tolerations: [{ key: 'a' }] }, { tolerations: [{ key: 'a' }, { key: 'b' }] }, false],
+    [
+      'nothing',
+      { nodeSelector: { zone: 'a' }, tolerations: [{ key: 'a' }] },
+      { tolerations: [{ key: 'a', tolerationSeconds: 5 }] },
+      true,
+    ],
     ['the first label of the nodes', {}, { nodeSelector: { zone: 'a' } }, true],
     ['a container', {}, { containers: [{ name: 'podinfod' }, { name: 'istio-proxy' }] }, true],
     ['a variable', {}, { containers: [{ name: 'podinfod', env: [{ name: 'A', value: 'b' }] }] }, true],
@@ -109,6 +121,19 @@ describe('drift', () => {
       expect(coversApplied(withPod({ ...wanted, ...added }), withPod(wanted))).toBe(isSame);
     },
   );
+
+  it('of one label of the nodes is that label', () => {
+    const withLabels = (nodeSelector: object) => ({
+      ...applied,
+      spec: { template: { spec: { nodeSelector } } },
+    });
+    const [was, is] = [
+      { disk: 'ssd', zone: 'a' },
+      { disk: 'ssd', zone: 'b' },
+    ];
+    const paths = allDifferences(withLabels(is), withLabels(was)).map(({ path }) => path);
+    expect(paths).toEqual(['spec.template.spec.nodeSelector.zone']);
+  });
 
   it('is seen without managedFields', () => {
     expect([coversApplied(live({}), applied), coversApplied(live({ minReadySeconds: 60 }), applied)]).toEqual(

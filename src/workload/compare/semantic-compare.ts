@@ -112,7 +112,7 @@ function compareValues(
   found: Difference[] | undefined,
 ): boolean {
   const isThere = live !== undefined && live !== null;
-  if (isThere && place.isWorkload && wholeOfTemplate.has(place.field) && sizeOf(live) > sizeOf(wanted))
+  if (place.isWorkload && wholeOfTemplate.has(place.field) && sizeOf(live) > sizeOf(wanted))
     return differ(live, wanted, place, found);
   if (isThere && Array.isArray(wanted) && Array.isArray(live))
     return compareLists(live, wanted, place, found);
