@@ -179,6 +179,15 @@ describe('the controller of the gateway does not accept the route any more while
     expectLive(model, 'b');
   });
 
+  it('and what is said is that pods are missing, where the primary lost some of them', () => {
+    const model = live();
+    model.refuseRoute('HTTPProxy is invalid');
+    model.behaviours.set('a', { ...GOOD, primaryReady: false });
+    pass(model, 180_000);
+    expect(conditionOf(model, 'Ready')).toMatch(/^False (?!RouteNotAccepted)/);
+    expect(model.events.map(({ reason }) => reason)).not.toContain('RouteNotAccepted');
+  });
+
   it('and after a rejection it is told as well, in its own time', () => {
     const model = live();
     model.commit('b', { ...GOOD, canaryMetric: 50 });
