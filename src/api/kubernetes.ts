@@ -91,6 +91,11 @@ export interface Container {
   [field: string]: unknown;
 }
 
+/** The fields that lead to the pod template of a workload of this kind. */
+export function podTemplatePath(kind: string): readonly string[] {
+  return kind === 'CronJob' ? ['spec', 'jobTemplate', 'spec', 'template'] : ['spec', 'template'];
+}
+
 /** `Kind namespace/name`, the way messages name an object. */
 export function describe(object: ObjectReference | KubernetesObject): string {
   const { name, namespace } =
@@ -321,6 +326,11 @@ export function pointerSteps(pointer: string): string[] | undefined {
     .slice(1)
     .split('/')
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** The value that these fields lead to; undefined: they lead nowhere. */
+export function valueAt(value: unknown, fields: readonly string[]): unknown {
+  return fields.reduce((inner, field) => recordOf(inner)[field], value);
 }
 
 /** A copy without the value that the steps lead to; the same value if they lead nowhere. */

@@ -4,8 +4,10 @@ import {
   describe,
   hashOfFields,
   type KubernetesObject,
+  podTemplatePath,
   recordOf,
   recordsOf,
+  valueAt,
 } from '../api/kubernetes.ts';
 import { covers } from '../workload/compare/semantic-compare.ts';
 import { appliedAnnotation } from '../workload/shared/metadata.ts';
@@ -87,13 +89,11 @@ interface Pod {
 }
 
 function podPath({ kind }: KubernetesObject): readonly string[] {
-  const template = ['spec', 'template', 'spec'];
-  return kind === 'CronJob' ? ['spec', 'jobTemplate', ...template] : template;
+  return [...podTemplatePath(kind), 'spec'];
 }
 
 function podOf(object: KubernetesObject | undefined): Pod | undefined {
-  if (!object) return undefined;
-  return podPath(object).reduce<unknown>((value, field) => recordOf(value)[field], object) as Pod | undefined;
+  return object && (valueAt(object, podPath(object)) as Pod | undefined);
 }
 
 /** Whether the object's annotation says that exactly this was applied last, and its fields still do. */

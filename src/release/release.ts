@@ -7,9 +7,11 @@ import {
   type KubernetesObject,
   numberOf,
   type PodTemplate,
+  podTemplatePath,
   recordOf,
   recordsOf,
   textOf,
+  valueAt,
 } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 
@@ -63,7 +65,7 @@ export function withLivePart(release: Release, live: string | undefined): Releas
 
 /** The pod template of a release's target; one without containers if the target has none, as a Service. */
 export function templateOf({ target }: { readonly target: KubernetesObject }): PodTemplate {
-  const { template } = (target.spec ?? {}) as { template?: PodTemplate };
+  const template = valueAt(target, podTemplatePath(target.kind)) as PodTemplate | undefined;
   return template ?? { spec: { containers: [] } };
 }
 

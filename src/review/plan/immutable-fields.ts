@@ -1,5 +1,5 @@
 /** Fields that API servers do not let anybody change. Pure. */
-import { canonicalJson, type KubernetesObject, recordOf } from '../../api/kubernetes.ts';
+import { canonicalJson, type KubernetesObject, valueAt } from '../../api/kubernetes.ts';
 
 /** Paths by kind, as the API server refuses them on update (Kubernetes 1.34). */
 const immutable: Readonly<Record<string, readonly string[]>> = {
@@ -51,9 +51,10 @@ const defaulted: ReadonlySet<string> = new Set([
 /** Those that differ, as paths; `data` stands for the content of an immutable ConfigMap or Secret. */
 export function immutableFields(before: KubernetesObject, after: KubernetesObject): string[] {
   const paths = (immutable[after.kind] ?? []).filter((path) => {
-    const [old, now] = [valueAt(before, path), valueAt(after, path)];
+    const [old, now] = [valueAt(before, path.split('.')), valueAt(after, path.split('.'))];
     const isLeftOut = old === undefined || now === undefined;
-    if (path === 'spec.completions' && valueAt(after, 'spec.completionMode') === 'Indexed') return false;
+    if (path === 'spec.completions' && valueAt(after, 'spec.completionMode'.split('.')) === 'Indexed')
+      return false;
     return !(isLeftOut && defaulted.has(path)) && differ(old, now);
   });
   const found = [...paths, ...clusterAddress(before, after)];
@@ -66,15 +67,14 @@ export function immutableFields(before: KubernetesObject, after: KubernetesObjec
 /** A Service may get an address and may not change it, but by becoming one of type ExternalName and back. */
 function clusterAddress(before: KubernetesObject, after: KubernetesObject): string[] {
   if (after.kind !== 'Service') return [];
-  const [old, now] = [valueAt(before, 'spec.clusterIP'), valueAt(after, 'spec.clusterIP')];
+  const [old, now] = [
+    valueAt(before, 'spec.clusterIP'.split('.')),
+    valueAt(after, 'spec.clusterIP'.split('.')),
+  ];
   // This field says whether a Service is headless; without it the Service has an address.
   const headless = (value: unknown) => value === 'None';
   const isOther = old !== undefined && now !== undefined && old !== '' && now !== '' && old !== now;
   return isOther || headless(old) !== headless(now) ? ['spec.clusterIP'] : [];
-}
-
-function valueAt(object: KubernetesObject, path: string): unknown {
-  return path.split('.').reduce<unknown>((value, step) => recordOf(value)[step], object);
 }
 
 /** Null, absent and empty mean the same to the API server. */

@@ -1,7 +1,7 @@
 /** What the API server would refuse in objects of Kubernetes' own kinds, as far as it can be known from files. */
 
 import { apiVersionOf, kindNames } from '../../api/kinds/kinds.ts';
-import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, podTemplatePath, valueAt } from '../../api/kubernetes.ts';
 import { describeType, fieldPath, nearest, type Problem } from '../../api/problems.ts';
 import { fieldsOfModel, modelOfKind } from './kubernetes-fields.ts';
 
@@ -186,14 +186,8 @@ interface Container {
 
 /** The containers of a pod or of a workload's template. */
 function containersOf({ kind, spec }: KubernetesObject): Array<[Path, Container]> {
-  const at: Path = { Pod: ['spec'], CronJob: ['spec', 'jobTemplate', 'spec', 'template', 'spec'] }[kind] ?? [
-    'spec',
-    'template',
-    'spec',
-  ];
-  const pod = at
-    .slice(1)
-    .reduce<unknown>((value, key) => (isRecord(value) ? value[String(key)] : undefined), spec);
+  const at = kind === 'Pod' ? ['spec'] : [...podTemplatePath(kind), 'spec'];
+  const pod = valueAt({ spec }, at);
   if (!isRecord(pod)) return [];
   return ['initContainers', 'containers'].flatMap((list) => {
     const items = pod[list];

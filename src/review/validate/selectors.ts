@@ -1,6 +1,6 @@
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { isRecord, type KubernetesObject, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
-import { isService } from '../../release/release.ts';
+import { isService, templateOf } from '../../release/release.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import type { FileProblem, RenderResult } from '../../render/rendered-object.ts';
 import { serviceNames } from '../../workload/shared/metadata.ts';
@@ -27,7 +27,7 @@ export function selectorFindings(
 ): FileProblem[] {
   const target = plan.target.object;
   if (isService(target) || sharesWorkload(canary.spec.provider)) return [];
-  const [ofTarget, ofPrimary] = [podLabelsOf(target), podLabelsOf(primary)];
+  const [ofTarget, ofPrimary] = [podLabels(target), podLabels(primary)];
   const own = Object.entries(ofPrimary).find(([key, value]) => ofTarget[key] !== value);
   if (!own) return [];
   const written = Object.values(serviceNames(canary));
@@ -46,8 +46,8 @@ export function selectorFindings(
 
 type Labels = Readonly<Record<string, unknown>>;
 
-function podLabelsOf({ spec }: KubernetesObject): Labels {
-  return recordOf(recordOf(recordOf(recordOf(spec).template).metadata).labels);
+function podLabels(target: KubernetesObject): Labels {
+  return templateOf({ target }).metadata?.labels ?? {};
 }
 
 function selects(

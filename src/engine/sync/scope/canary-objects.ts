@@ -1,6 +1,6 @@
 /** Which objects a Canary of the cluster has to do with, from the raw Canary, which need not parse. */
 import { targetApiVersion } from '../../../api/canary/canary.ts';
-import { type KubernetesObject, objectKey, recordOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import { configReferences, templateOf } from '../../../release/release.ts';
 
 interface Reference {
@@ -82,9 +82,7 @@ export function isCanary({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersio
 /** `objectKey` of the config that the pods of a workload read, also of what is not tracked; `required`: without which they do not start. */
 export function configKeysOf(workload: KubernetesObject, which: 'all' | 'required' = 'all'): string[] {
   const { namespace } = workload.metadata;
-  const { jobTemplate } = recordOf(workload.spec);
-  const target = workload.kind === 'CronJob' ? { ...workload, spec: recordOf(jobTemplate).spec } : workload;
-  return configReferences(templateOf({ target }))
+  return configReferences(templateOf({ target: workload }))
     .filter(({ optional }) => which === 'all' || !optional)
     .map(({ kind, name }) =>
       objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
