@@ -256,7 +256,7 @@ function canaryComparison(
 ): string | undefined {
   const { target } = world;
   if (!run) return undefined;
-  if (reason === 'ChecksFailed' || reason === 'ChecksUnavailable') {
+  if (reason === 'ChecksFailed' || reason === 'ChecksUnavailable' || reason === 'ForeignChange') {
     const skipped = plan.skipAnalysis || run.fastLane;
     return skipped
       ? 'the release had no analysis on the canary'
@@ -283,6 +283,7 @@ const OTHER_COMMANDS: Partial<Record<RolloutReason, 'check' | 'primary' | 'canar
   CapacityNotReached: 'retry',
   GateDeadlineExceeded: 'retry',
   ChecksUnavailable: 'check',
+  ForeignChange: 'canary',
   LKGNotReady: 'primary',
   LKGFailsToo: 'canary',
 };

@@ -168,6 +168,20 @@ describe('promote', () => {
     expectSafe(model);
   });
 
+  it('counts a release as good that is held because something else changes its primary', () => {
+    const model = withThree();
+    untilState(model, 'Verifying');
+    for (let edits = 0; edits < 60 && model.status.postPromotion?.state !== 'Held'; edits += 1) {
+      model.editPrimary();
+      for (let second = 0; second < 3; second += 1) model.tick(1000);
+    }
+    expect(model.status.postPromotion?.reason).toBe('ForeignChange');
+    model.ask('promote', 'c');
+    model.until('Succeeded');
+    expect(model.status.lastKnownGood?.digest).toBe('c');
+    expectSafe(model);
+  });
+
   it('keeps a held release from being reverted by itself, and abort still ends it', () => {
     const model = withThree({ ...GOOD, primaryReady: false });
     untilState(model, 'Held');

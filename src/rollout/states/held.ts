@@ -1,4 +1,5 @@
 import { gitPart } from '../../api/canary/status.ts';
+import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { canaryServes, lostReadiness, servingPods } from '../../health/readiness.ts';
@@ -21,7 +22,6 @@ import {
 import { decideVerification, isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
 import {
   type Context,
-  later,
   promotionState,
   remainingMs,
   type State,
@@ -60,7 +60,7 @@ type Held = StateOf<'Held'>;
 
 /** Held for a reason that says nothing about the release, which the canary runs too: traffic stays where it is (ADR 5 and 14). */
 function staysOnPrimary({ reason }: Held): boolean {
-  return reason === 'ChecksUnavailable' || reason === 'SharedCause';
+  return Object.hasOwn(RECHECK, reason);
 }
 
 /** A ready primary ends it: not if checks failed, nor if the release was rejected or taken back. */
@@ -232,16 +232,13 @@ function recheck(context: Context, state: Held): Outcome {
   const { run, post, reason } = state;
   const { intervalMs, onFailure } = context.plan.postPromotion;
   const isShared = reason === 'SharedCause';
-  const { why, resumed } = RECHECK[isShared ? 'SharedCause' : 'ChecksUnavailable'];
-  const action = isShared
-    ? sharedAction(context, run)
-    : 'verification continues once the checks answer again';
+  const { why, resumed, action } = RECHECK[reason as keyof typeof RECHECK];
   const timeMs = isShared ? sharedDeadlineMs(context, run) : undefined;
   const statusNote = note(reason, `${describeRelease(run)} is held: ${post.cause ?? why}`, {
-    action,
+    action: action(context, run),
     timeMs,
   });
-  const before = notAsWritten(context, state);
+  const before = notAsWritten(context, state, statusNote);
   if (before) return before;
   if (isShared && onFailure === 'revert' && !run.keepWaiting && revertTarget(context.good, run))
     return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
@@ -250,10 +247,11 @@ function recheck(context: Context, state: Held): Outcome {
   if (asked.waits) return stay(isShared ? checking : state, statusNote, asked.waits);
   const checked = { status: { checks: [...asked.results] } };
   const verdict = verdictOf(asked.results);
-  if (!isShared || verdict === 'pass') {
-    const event = emit('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} continues`);
-    return enter(verifiedAgain(context, checking, verdict === 'fail'), combine(checked, event));
-  }
+  if (!isShared || verdict === 'pass')
+    return enter(
+      verifiedAgain(context, checking, verdict === 'fail'),
+      combine(checked, resumedEvent(run, resumed)),
+    );
   if (verdict !== 'fail' || waitsForOthers(context, run))
     return stay(checking, statusNote, checked, wake(intervalMs));
   const finding = findings(asked.results);
@@ -262,23 +260,24 @@ function recheck(context: Context, state: Held): Outcome {
 }
 
 /**
- * The primary is written again where others changed its template, and is judged only after that. One that was held because they did so again and
- * again has to be left alone for the whole deadline first: it would be held and resumed by turns.
+ * Held because others change the primary again and again: it is written again each time, and has to be left alone for the whole deadline. It would
+ * be held and resumed by turns.
  */
-function underChanges(context: Context, before: Held): Outcome | undefined {
-  const { run, post, reason } = before;
+function untilLeftAlone(context: Context, before: Held, statusNote: Effects): Outcome {
+  const { run } = before;
   const { intervalMs, progressDeadlineMs } = context.plan.postPromotion;
-  const isHeldForThat = later(run.stepTime, post.startTime) === run.stepTime;
-  const again = restoredTemplate(context, run);
-  const isChanged = again.length > 0 || (isHeldForThat && restoreTemplate(context, run.digest) !== undefined);
+  const isChanged = restoreTemplate(context, run.digest) !== undefined;
   // Not with each look, which would write the status again and again while the write is refused.
-  const isKnown = isHeldForThat && remainingMs(context, run.stepTime, intervalMs) > 0;
-  const state = again.length === 0 || isKnown ? before : withRun(before, { stepTime: context.now });
+  const isOld = remainingMs(context, run.stepTime, intervalMs) === 0;
+  const state = isChanged && isOld ? withRun(before, { stepTime: context.now }) : before;
   const leftMs = remainingMs(context, state.run.stepTime, progressDeadlineMs);
-  if (!isChanged && (!isHeldForThat || leftMs <= 0)) return undefined;
-  const action = 'verification continues once nothing else changes the primary any more';
-  const message = `${describeRelease(run)} is held: ${post.cause ?? ''}`;
-  return stay(state, note(reason, message, { action }), act(...again), leftMs > 0 ? wake(leftMs) : {});
+  if (!isChanged && leftMs === 0)
+    return enter(verifiedAgain(context, state), resumedEvent(run, RECHECK.ForeignChange.resumed));
+  return stay(state, statusNote, act(...restoredTemplate(context, run)), leftMs > 0 ? wake(leftMs) : {});
+}
+
+function resumedEvent(run: Run, why: string): Effects {
+  return emit('Normal', 'Resumed', `${why}; verification of ${describeRelease(run)} continues`);
 }
 
 /** What follows if it goes on failing when the wait for the others is over, as onFailure says now. */
@@ -308,25 +307,46 @@ function waitsForOthers(context: Context, run: Run): boolean {
   return context.world.nowMs < deadlineMs && sharedCause(context.world) !== undefined;
 }
 
-/** A primary that was deleted or scaled to zero has to become ready again; one that fails, or that others change, is not a question of checks. */
-function notAsWritten(context: Context, state: Held): Outcome | undefined {
+/**
+ * A primary that was deleted or scaled to zero has to become ready again; one that fails, or that others change, is not a question of checks, and
+ * is judged once it is written again.
+ */
+function notAsWritten(context: Context, state: Held, statusNote: Effects): Outcome | undefined {
   const { primary } = context.world;
   if (!primary || (servingPods(primary) === 0 && !lostReadiness(primary)))
     return enter(promotingAgain(context, state));
-  return failDead(context, state) ?? underChanges(context, state);
+  const dead = failDead(context, state);
+  if (dead) return dead;
+  if (state.reason === 'ForeignChange') return untilLeftAlone(context, state, statusNote);
+  const again = restoredTemplate(context, state.run);
+  return again.length > 0 ? stay(state, statusNote, act(...again)) : undefined;
 }
 
-/** Messages about a hold that checks may end. */
+interface Recheck {
+  readonly why: string;
+  readonly resumed: string;
+  readonly action: (context: Context, run: Run) => string;
+}
+
+/** Messages about a hold that ends by itself, once checks or the primary allow it. */
 const RECHECK = {
   ChecksUnavailable: {
     why: 'checks have no answer',
     resumed: 'the checks answer again',
+    action: () => 'verification continues once the checks answer again',
+  },
+  ForeignChange: {
+    why: 'something else changes the primary again and again',
+    resumed: 'nothing else changes the primary any more',
+    action: () =>
+      'verification continues once nothing else has changed the primary for progressDeadlineSeconds',
   },
   SharedCause: {
     why: 'other Canaries fail their checks, too',
     resumed: 'the checks pass again',
+    action: sharedAction,
   },
-} as const;
+} satisfies Partial<Record<RolloutReason, Recheck>>;
 
 /**
  * Continues verification. After a shared cause checks are counted from zero: those that failed said nothing about this release. After a

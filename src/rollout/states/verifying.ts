@@ -86,7 +86,7 @@ function restored(context: Context, state: Verifying, again: Effects): Outcome {
 /** The step begins with the hold: it goes on once the primary has been left alone for long enough since then. */
 function holdUnderChanges(context: Context, state: Verifying, finding: string): Outcome {
   const next = withRun(state, { stepTime: context.now });
-  return hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
+  return hold(context, next, { reason: 'ForeignChange', finding, control: false });
 }
 
 function progressNote({ plan }: Context, { run, post }: Verifying): Effects {

@@ -144,7 +144,7 @@ function withdrawOrRevert(
 
 /**
  * Progressing and Waiting promote as soon as the canary is ready, without further checks; Verifying counts as good, also if it is held for want
- * of answers; Held keeps waiting for the primary and is no longer reverted automatically. Capacity and readiness are never skipped (S1, S4).
+ * of answers, or while others change the primary; Held keeps waiting for the primary and is no longer reverted automatically. Capacity and readiness are never skipped (S1, S4).
  */
 const promote: Verb = (context, current, request) => {
   const where = placeOf(context, current);
@@ -156,8 +156,9 @@ const promote: Verb = (context, current, request) => {
   if (where.stage === 'ending' || where.stage === 'revertFailed') return alreadyEnding(context, state);
   if (state.kind === 'Promoting' || state.kind === 'Converging')
     return notApplicable(`${name} is already being promoted`);
-  const verified =
-    state.kind === 'Held' && state.reason === 'ChecksUnavailable' ? verifiedAgain(context, state) : state;
+  const isUnjudged =
+    state.kind === 'Held' && (state.reason === 'ChecksUnavailable' || state.reason === 'ForeignChange');
+  const verified = isUnjudged ? verifiedAgain(context, state) : state;
   if (verified.kind === 'Verifying')
     return noted(`${name} is accepted as good on request`, {
       ...verified,

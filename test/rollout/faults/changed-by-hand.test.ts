@@ -50,7 +50,7 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
       primary: changing,
       nowMs: world.nowMs + 61_000,
     });
-    expect(status.postPromotion).toMatchObject({ state: 'Held', reason: 'ChecksUnavailable' });
+    expect(status.postPromotion).toMatchObject({ state: 'Held', reason: 'ForeignChange' });
     expect(status.message).toMatch(/what others change of it is put back again and again/);
   });
 
@@ -74,13 +74,17 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
       edits(600_000);
 
       expect(held).toMatch(
-        /^Promoting\/Held ChecksUnavailable, 0 % .*kubectl-set changed .* of the primary again and again/,
+        /^Promoting\/Held ForeignChange, 0 % .*kubectl-set changed .* of the primary again and again/,
       );
       expect(lines).toHaveLength(1);
       expect(model.events.slice(before).map(({ reason }) => reason)).toEqual(['Held']);
       if (onFailure === 'halt') model.drift = undefined;
+      const resumed = () => model.events.filter(({ reason }) => reason === 'Resumed');
       pass(model, 300_000, () => model.status.phase === 'Succeeded');
       expectLive(model, 'b');
+      expect(resumed().map(({ message }) => message)).toEqual([
+        expect.stringMatching(/^nothing else changes the primary any more; verification of .* continues$/),
+      ]);
       expect(model.outages).toEqual([]);
     },
   );
