@@ -25,6 +25,7 @@ import {
   settingsOf,
   templateOf,
   type WorkloadSettings,
+  workloadKinds,
 } from './release.ts';
 import type { CanaryPlan } from './select.ts';
 
@@ -225,9 +226,6 @@ interface TargetProblem {
   readonly field: string;
   readonly message: string;
 }
-
-/** Kinds with a pod template. */
-const workloadKinds = ['Deployment', 'DaemonSet', 'StatefulSet'];
 
 /** Why a target cannot be rolled out; undefined if it can. `port`: the one that the Canary's route sends requests to. */
 function targetProblem(target: KubernetesObject, port: number | undefined): TargetProblem | undefined {

@@ -144,6 +144,28 @@ test('altered, damaged and foreign records are refused', () => {
   expect(decodeRecord([], testKey).problem).toContain('no first Secret');
 });
 
+test.each<[string, (own: Release) => Partial<Release>]>([
+  ['the target to another namespace', ({ target }) => ({ target: inNamespace(target, 'kube-system') })],
+  ['the target to another kind', ({ target }) => ({ target: { ...target, kind: 'ClusterPolicy' } })],
+  ['a config to another namespace', () => ({ configs: [inNamespace(configMap('settings'), 'kube-system')] })],
+  [
+    'a config to another kind',
+    () => ({ configs: [{ ...configMap('settings'), apiVersion: 'example.com/v1' }] }),
+  ],
+])('a record in which somebody moved %s is refused although its digest fits', (_, moved) => {
+  const target = deployment(
+    template({ containers: [container({ envFrom: [{ configMapRef: { name: 'settings' } }] })] }),
+  );
+  const own = release({ target, configs: [configMap('settings')] });
+  const forged = { ...own, ...moved(own) };
+  expect(decodeRecord(encoded(own), testKey).problem).toBeUndefined();
+  expect(decodeRecord(encoded(forged), testKey).problem).toContain('objects of others');
+});
+
+function inNamespace(object: KubernetesObject, namespace: string): KubernetesObject {
+  return { ...object, metadata: { ...object.metadata, namespace } };
+}
+
 test.each([
   { canary: { name: 'web' } },
   { target: { metadata: {} } },

@@ -17,11 +17,13 @@ import type { CommitInfo } from '../api/observed.ts';
 import { digestOf } from './digest.ts';
 import {
   digestedPart,
+  isKnative,
   isService,
   type Release,
   settingsOf,
   strategyField,
   type WorkloadSettings,
+  workloadKinds,
 } from './release.ts';
 
 /** Type of the Secrets that keep a release (design section 5, "Where the LKG lives"). */
@@ -161,6 +163,7 @@ export function decodeRecord(
   if (recordName(release.canary, release.digest) !== name || release.canary.namespace !== (namespace ?? '')) {
     return refused('its content belongs to another canary or release');
   }
+  if (!isOfCanary(release)) return refused('it is about objects of others');
   const annotations = recordOf(first.metadata.annotations);
   return {
     ok: {
@@ -212,6 +215,18 @@ function digestOfBytes(release: Release, secretKey: Uint8Array): string | undefi
   } catch {
     return undefined;
   }
+}
+
+/** The digest does not cover where objects are, and everybody who may write Secrets here can move them: what is written from a record stays the Canary's own. */
+function isOfCanary({ canary, target, configs }: Release): boolean {
+  const isWorkload = target.apiVersion === 'apps/v1' && workloadKinds.includes(target.kind);
+  const areConfigs = configs.every(
+    ({ apiVersion, kind }) => apiVersion === 'v1' && (kind === 'ConfigMap' || kind === 'Secret'),
+  );
+  const areHere = [target, ...configs].every(
+    ({ metadata }) => (metadata.namespace ?? '') === canary.namespace,
+  );
+  return (isWorkload || isService(target) || isKnative(target)) && areConfigs && areHere;
 }
 
 function stampedCommit(annotations: Record<string, unknown>, release: Release): CommitInfo {

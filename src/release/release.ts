@@ -228,6 +228,9 @@ export function isService({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersi
   return kind === 'Service' && apiVersion === 'v1';
 }
 
+/** Kinds of Kubernetes with a pod template that can be targets. */
+export const workloadKinds: readonly string[] = ['Deployment', 'DaemonSet', 'StatefulSet'];
+
 /** Whether an object is a Service of Knative, whose releases are revisions; their config is not tracked (flagger-behaviour 2.10). */
 export function isKnative({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): boolean {
   return kind === 'Service' && apiVersion === 'serving.knative.dev/v1';
