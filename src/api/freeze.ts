@@ -36,6 +36,7 @@ export function readFreeze(object: KubernetesObject): Freeze {
 /** Reads a freeze, or says why it cannot be read. */
 export function parseFreeze(object: KubernetesObject): Freeze | string {
   const { selector = '', until, reason, windows, holds } = dataOf(object);
+  if (selector.length > limits.freezeFieldCharacters) return 'selector is too long';
   try {
     const untilMs = until ? parseTimeMs(until) : undefined;
     if (until && untilMs === undefined)
@@ -79,7 +80,7 @@ const windowsSchema = z.array(windowSchema.strict()).min(1).max(limits.freezeWin
 
 /** YAML as under `windows` of a Source. Cron expressions and time zones are read where they are used. Throws Error. */
 function readWindows(text: string): readonly SourceWindow[] {
-  if (text.length > limits.freezeWindowsCharacters) throw new Error('windows is too long');
+  if (text.length > limits.freezeFieldCharacters) throw new Error('windows is too long');
   const value = parsed(text);
   const { data: windows, error } = windowsSchema.safeParse(value);
   if (!windows) {

@@ -361,9 +361,9 @@ const existence = /^(!?)\s*([^\s!=,()]+)$/;
 
 /** Reads a label selector as kubectl writes it (`a=b,c!=d,e in (f,g),!h`). Throws for anything else. */
 export function parseLabelSelector(selector: string | undefined): LabelMatcher {
-  // Splits at commas outside of parentheses.
-  const requirements = (selector ?? '')
-    .split(/,(?![^(]*\))/)
+  // At commas outside of parentheses, in one pass.
+  const parts = (selector ?? '').match(/(?:[^,(]|\([^)]*\)?)+/g) ?? [];
+  const requirements = parts
     .map((part) => part.trim())
     .filter(Boolean)
     .map(parseRequirement);
@@ -385,7 +385,7 @@ function parseRequirement(text: string): (labels: Readonly<Record<string, string
     return operator === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
   }
   const exists = existence.exec(text);
-  if (!exists) throw new Error(`label selector "${text}" cannot be parsed`);
+  if (!exists) throw new Error(`label selector "${text.slice(0, 100)}" cannot be parsed`);
   const [, negated, key = ''] = exists;
   return negated ? (labels) => !Object.hasOwn(labels, key) : (labels) => Object.hasOwn(labels, key);
 }

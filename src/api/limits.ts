@@ -129,8 +129,8 @@ export const limits = {
   freezesPerNamespace: 50,
   /** Windows of one freeze; a Source may have 50. */
   freezeWindows: 10,
-  /** Characters of these windows. */
-  freezeWindowsCharacters: 16 * 1024,
+  /** Characters of these windows, and of its selector. */
+  freezeFieldCharacters: 16 * 1024,
   /** Bytes of the annotation `holdfast.dev/post-promotion`. */
   postPromotionAnnotationBytes: 16 * 1024,
   /** Problems reported for one object; the rest is counted. */

@@ -47,6 +47,17 @@ it('chooses by labels', () => {
   expect(found(freeze('shop', 'a', { selector: 'team in (till)' }))).toBeUndefined();
 });
 
+it('refuses selectors that are made to take long at once, and is in force', () => {
+  const selectors = ['a,'.repeat(60_000), 'a,'.repeat(8_000), `(${',('.repeat(8_000)}`];
+  const startedMs = performance.now();
+  const reasons = selectors.map(
+    (selector) => freezesInForce([freeze('shop', 'a', { selector })], canary, at).freeze?.reason,
+  );
+  expect(performance.now() - startedMs).toBeLessThan(500);
+  expect(reasons[0]).toBe('no reason is given (selector is too long)');
+  expect(reasons[2]?.length).toBeLessThan(200);
+});
+
 it('is over at its end, and of several the last one to end is told', () => {
   const [past, soon, late] = ['11:59', '12:01', '18:00'].map((time) => ({ until: `2026-03-01T${time}:00Z` }));
   expect(found(freeze('shop', 'past', past ?? {}))).toBeUndefined();
