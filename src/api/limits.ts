@@ -212,6 +212,13 @@ export function shorten(text: string, maxCharacters: number): string {
   return `${beginning.trimEnd()}…`;
 }
 
+/** Text without the slashes at its end. A pattern begins anew at each of very many. */
+export function withoutLastSlashes(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '/') end -= 1;
+  return text.slice(0, end);
+}
+
 /** The first characters of a text. */
 export function beginningOf(text: string, maxCharacters: number): string {
   return text.slice(0, maxCharacters).replace(half, '');

@@ -1,5 +1,5 @@
 import type { GitHttpRequest, GitHttpResponse } from 'isomorphic-git';
-import { limits as bounds } from '../../api/limits.ts';
+import { limits as bounds, withoutLastSlashes } from '../../api/limits.ts';
 import { isSshAddress, parseSshAddress } from '../../api/source/git-address.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -159,5 +159,5 @@ export function checkGitUrl(url: string): string {
       `spec.url must not hold a query or fragment (${parsed.host}${parsed.pathname})`,
     );
   }
-  return parsed.href.replace(/\/+$/, '');
+  return withoutLastSlashes(parsed.href);
 }

@@ -1,4 +1,5 @@
 import type { SecretValues } from '../../api/kubernetes.ts';
+import { withoutLastSlashes } from '../../api/limits.ts';
 import { isSshAddress } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpAuth } from '../../http/types.ts';
@@ -75,7 +76,7 @@ function apiOf(values: SecretValues): string | undefined {
   if (given === undefined) return undefined;
   const url = URL.canParse(given) ? new URL(given) : undefined;
   const isPlain = url && !url.username && !url.password && !url.search && !url.hash;
-  if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
+  if (isPlain && (url.protocol === 'https:' || url.protocol === 'http:')) return withoutLastSlashes(url.href);
   throw new ForgeError(
     'Unauthorized',
     'githubAppBaseURL must be the URL of the GitHub API, as https://host/api/v3',

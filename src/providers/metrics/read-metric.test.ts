@@ -208,6 +208,13 @@ describe('what a Prometheus is asked', () => {
     ]);
   });
 
+  it('is asked at once below an address of very many slashes', async () => {
+    const { http, address } = await aServer(vector('1'));
+    const startedMs = performance.now();
+    await readMetric(aSource(inline, `${address}${'/'.repeat(60_000)}prom`), http);
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+  });
+
   it('is no query beyond the limit, however small its template was', async () => {
     const { asked, http, address } = await aServer(vector('1'));
     const metric = {

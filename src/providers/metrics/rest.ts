@@ -1,6 +1,6 @@
 /** Metric systems that answer one request over HTTP: what is the same for all of them. */
 import type * as z from 'zod';
-import { limits, shorten } from '../../api/limits.ts';
+import { limits, shorten, withoutLastSlashes } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { HttpAuth, HttpResponse, HttpTls } from '../../http/types.ts';
 import { withoutSecrets } from '../../http/without-secrets.ts';
@@ -72,7 +72,7 @@ function baseOf(address: string): URL {
 /** A path below the address, with these parameters. */
 export function below(base: URL, path: string, parameters: Readonly<Record<string, string>> = {}): URL {
   const url = new URL(base);
-  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
+  url.pathname = `${withoutLastSlashes(base.pathname)}${path}`;
   url.search = new URLSearchParams(parameters).toString();
   url.hash = '';
   return url;

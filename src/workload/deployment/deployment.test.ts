@@ -171,6 +171,17 @@ describe('the view of a Deployment', () => {
     expect(view).toMatchObject({ imagesMatch, updatedReadyReplicas: 2 });
   });
 
+  it('compares an image of very many colons at once', () => {
+    const images = [':'.repeat(60_000), 'example.com/podinfo:6.0.0'];
+    const pods = images.map((image, index) => aPod({ name: `podinfo-primary-new-${index}`, image }));
+    const startedMs = performance.now();
+
+    const view = viewOf({ workload: aDeployment(), pods });
+
+    expect(view.imagesMatch).toBe(false);
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+  });
+
   it('leaves out pods of others, and pods that are going away', () => {
     const debug = aPod({ name: 'debug' });
     debug.metadata.ownerReferences![0]!.uid = 'of-another-owner';

@@ -89,7 +89,8 @@ function containersOf({ spec }: Pod) {
 /** `mirror.example.com/team/shop:1.2@sha256:...` is `shop:1.2`; without a tag the digest stays. */
 function lastNameOf(image: string): string {
   const last = image.slice(image.lastIndexOf('/') + 1);
-  return /:[^@]+@/.test(last) ? last.replace(/@.*/, '') : last;
+  const [named = ''] = last.split('@', 1);
+  return named.includes(':') ? named : last;
 }
 
 function unique(values: readonly string[]): string[] {

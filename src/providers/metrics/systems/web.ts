@@ -1,5 +1,6 @@
 /** Any API that answers JSON: `query` is the path below the address, `jsonPointer` (RFC 6901) where the value is in the answer. */
 import * as z from 'zod';
+import { withoutLastSlashes } from '../../../api/limits.ts';
 import type { MetricReading } from '../../../api/observed.ts';
 import { valueReading } from '../points.ts';
 import { failedReading } from '../provider.ts';
@@ -21,7 +22,7 @@ export const web = restProvider({
 function urlBelow(base: URL, query: string): URL {
   const [path = '', ...parameters] = query.split('?');
   const url = new URL(base);
-  const prefix = `${base.pathname.replace(/\/+$/, '')}/`;
+  const prefix = `${withoutLastSlashes(base.pathname)}/`;
   if (path !== '') url.pathname = `${prefix}${path.replace(/^\/+/, '')}`;
   if (!`${url.pathname}/`.startsWith(prefix)) throw new Error('the query leaves the path of the address');
   if (parameters.length > 0) url.search = parameters.join('?');
