@@ -146,7 +146,7 @@ async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report>
   let unpack: string | undefined;
   for await (const packet of readPktLines(oneChunk(content))) {
     const line = packet.toString('utf8').trimEnd();
-    const found = /^(ok|ng) (\S+) ?(.*)$/.exec(line);
+    const found = /^(ok|ng) (\S+)(?: (.*))?$/s.exec(line);
     if (line.startsWith('unpack ') && line !== 'unpack ok') unpack = line;
     if (found?.[2]) result.set(found[2], found[1] === 'ok' ? 'ok' : found[3] || 'refused');
   }

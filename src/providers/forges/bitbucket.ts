@@ -6,7 +6,7 @@ import type { ForgeDialect } from './types.ts';
 const KEY_LIMIT = 40;
 /** The user name that goes with a repository's access token in Git. */
 const TOKEN_USER = 'x-token-auth';
-const API_TOKEN = /^(?<address>[^:]+@[^:]+):(?<apiToken>.+)$/;
+const API_TOKEN = /^(?<address>[^:@]+@[^:@]+):(?<apiToken>.+)$/;
 
 const repositorySchema = z.object({ full_name: z.string() }).nullish();
 const pullRequestSchema = z.object({

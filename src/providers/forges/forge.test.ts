@@ -121,6 +121,13 @@ describe('peculiarities', () => {
     await double.close();
   });
 
+  it('reads a token of very many signs for Bitbucket at once', () => {
+    const startedMs = performance.now();
+    const token = '@'.repeat(60_000);
+    expect(bitbucket.auth({ kind: 'token', token })).toEqual({ kind: 'bearer', token });
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+  });
+
   it('escapes evidence that GitLab would read as commands', async () => {
     const double = await startForgeDouble(gitlabWire);
     await forgeAt(double, gitlab, 's3cr3t-token').comment(1, 'log:\n/merge\n  /approve\na/b and /etc\n');

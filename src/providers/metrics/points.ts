@@ -20,7 +20,8 @@ export function askedMs({ intervalMs, windowMs }: Pick<MetricRequest, 'intervalM
 
 /** A number, or a decimal number as text. */
 export function valueReading(value: unknown): MetricReading {
-  const isDecimal = typeof value === 'string' && /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(value.trim());
+  const isDecimal =
+    typeof value === 'string' && /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(value.trim());
   const number = typeof value === 'number' || isDecimal ? Number(value) : Number.NaN;
   if (Number.isFinite(number)) return { kind: 'value', value: number };
   const text = String(value);

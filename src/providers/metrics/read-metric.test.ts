@@ -215,6 +215,21 @@ describe('what a Prometheus is asked', () => {
     expect(performance.now() - startedMs).toBeLessThan(1_000);
   });
 
+  it('is read at once where it is text of very many digits that is no number', async () => {
+    const { http, address } = await aServer(json({ value: `${'1'.repeat(60_000)}x` }));
+    const template = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'errors', namespace: 'shop' },
+      spec: { provider: { type: 'web', address, jsonPointer: '/value' }, query: '' },
+    } satisfies MetricTemplate;
+    const metric = { name: 'errors', templateRef: { name: 'errors' } };
+    const startedMs = performance.now();
+    const reading = await readMetric(aSource(metric, '', { template }), http);
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(reading).toEqual({ kind: 'noData', detail: 'the value is not a number' });
+  });
+
   it('is no query beyond the limit, however small its template was', async () => {
     const { asked, http, address } = await aServer(vector('1'));
     const metric = {

@@ -93,7 +93,7 @@ const factors: Readonly<Record<string, number>> = {
 /** A Kubernetes quantity (`1500m`, `2Ki`, `1e3`) as a number; anything else stays as it is, and is no value. */
 function numberOf(quantity: string): number | string {
   const { groups } =
-    /^(?<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?<unit>[a-zA-Z]{0,2})$/.exec(quantity) ?? {};
+    /^(?<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?<unit>[a-zA-Z]{0,2})$/.exec(quantity) ?? {};
   const factor = factors[groups?.unit ?? 'none'];
   return factor === undefined ? quantity : Number(groups?.number) * factor;
 }
