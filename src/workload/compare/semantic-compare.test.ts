@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { elementKey, pairingOf } from './list-keys.ts';
-import { covers } from './semantic-compare.ts';
+import { covers, differencesOf } from './semantic-compare.ts';
 
 describe('covers', () => {
   it.each<[string, unknown, unknown]>([
@@ -116,6 +116,15 @@ function secured(securityContext: object): object {
 function ports(port: object): object {
   return { containers: [{ name: 'a', ports: [port] }] };
 }
+it('compares thousands of tolerations at once', () => {
+  const keys = Array.from({ length: 3_000 }, (_, index) => `k${index}`);
+  const wanted = { tolerations: keys.map((key) => ({ key, operator: 'Exists', value: '' })) };
+  const startedMs = performance.now();
+  expect(covers(tolerations('added', ...keys), wanted)).toBe(true);
+  expect(differencesOf(tolerations(...keys.slice(1)), wanted)).toHaveLength(1);
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+});
+
 function tolerations(...keys: string[]): object {
   return { tolerations: keys.map((key) => ({ key, operator: 'Exists' })) };
 }

@@ -2,7 +2,7 @@
  * The semantic comparison: does a live object have every wanted field? Fields the API server adds, other spellings of
  * one quantity and the order of associative lists make no difference.
  */
-import { isRecord } from '../../api/kubernetes.ts';
+import { canonicalJson, isRecord } from '../../api/kubernetes.ts';
 import { elementKey, pairingOf } from './list-keys.ts';
 import { sameQuantity } from './quantity.ts';
 
@@ -157,11 +157,17 @@ function compareLists(
   const pairing = pairingOf(place.field, wanted);
   const { field: parent, isStored } = place;
   const inner = (step: string): Place => ({ field: '', parent, step: `[${step}]`, from: place, isStored });
-  if (pairing.kind === 'set')
-    return every(wanted, found, (element, index) => {
-      const isIn = live.some((other) => compareValues(other, element, inner(''), undefined));
-      return isIn || differ(undefined, element, inner(String(index)), found);
-    });
+  if (pairing.kind === 'set') {
+    const isIn =
+      live.length * wanted.length > mostPairs
+        ? isOneOf(live, isStored)
+        : (element: unknown) => live.some((one) => compareValues(one, element, inner(''), undefined));
+    return every(
+      wanted,
+      found,
+      (element, index) => isIn(element) || differ(undefined, element, inner(String(index)), found),
+    );
+  }
   if (pairing.kind === 'position') {
     if (live.length !== wanted.length) return differ(live, wanted, place, found);
     return every(wanted, found, (element, index) =>
@@ -176,6 +182,21 @@ function compareLists(
     const step = (JSON.parse(key) as unknown[]).map(String).join('/');
     return compareValues(byKey.get(key), element, inner(step), found);
   });
+}
+
+/** Pairs of elements that are compared with each other; of longer lists it would take seconds, and anybody may write thousands of tolerations. */
+const mostPairs = 10_000;
+
+/** The same for long lists: whether an element is one of these but for empty fields. */
+function isOneOf(elements: readonly unknown[], isStored = false): (element: unknown) => boolean {
+  const textOf = (element: unknown): string => {
+    if (isStored || !isRecord(element)) return canonicalJson(element);
+    return canonicalJson(
+      Object.fromEntries(Object.entries(element).filter(([field, value]) => !isEmpty(value, field))),
+    );
+  };
+  const texts = new Set(elements.map(textOf));
+  return (element) => texts.has(textOf(element));
 }
 
 /** All items are looked at when differences are collected, else as few as it takes. */
