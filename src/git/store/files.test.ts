@@ -174,8 +174,8 @@ test('a long walk ends when it is aborted', async () => {
   });
 });
 
-test('control characters in a subject become spaces', async () => {
+test('control characters in a subject become spaces, and it turns no text that follows it', async () => {
   const source = fixture.source();
-  fixture.repository.commit({ 'a.yaml': '1' }, 'Subject\u0007 with bell\n\nbody');
-  expect((await source.poll(signal)).head.subject).toBe('Subject with bell');
+  fixture.repository.commit({ 'a.yaml': '1' }, 'Subject\u0007 with bell\u202e and turn\u2067\n\nbody');
+  expect((await source.poll(signal)).head.subject).toBe('Subject with bell and turn');
 });

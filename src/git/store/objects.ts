@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { beginningOf } from '../../api/limits.ts';
+import { beginningOf, oneLine } from '../../api/limits.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { GitError } from '../errors.ts';
 import { createBaseCache, openPack, type PackFile, type StoredObject } from './pack/pack-file.ts';
@@ -78,8 +78,8 @@ export async function readCommitObject(reader: ObjectReader, oid: string): Promi
   const time = new Date(Number.isFinite(seconds) && Math.abs(seconds) < 8.64e12 ? seconds * 1000 : 0);
   const info = {
     commit: oid,
-    subject: oneLine(commit.message.split('\n').find((line) => line.trim()) ?? ''),
-    author: oneLine(commit.author),
+    subject: shown(commit.message.split('\n').find((line) => line.trim()) ?? ''),
+    author: shown(commit.author),
     time: time.toISOString().replace('.000Z', 'Z'),
     ...(commit.parents.length > 1 ? { isMerge: true } : {}),
   };
@@ -123,8 +123,8 @@ function corrupt({ gitdir }: ObjectReader, cause: unknown, what = ''): GitError 
   return new GitError('Corrupt', message, cause);
 }
 
-function oneLine(text: string): string {
-  return beginningOf(text.replace(/[\p{Cc}\s]+/gu, ' ').trim(), 200);
+function shown(text: string): string {
+  return beginningOf(oneLine(text).trim(), 200);
 }
 
 /** What a commit's bytes say. */

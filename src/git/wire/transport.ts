@@ -1,5 +1,5 @@
 import type { GitHttpRequest, GitHttpResponse } from 'isomorphic-git';
-import { limits as bounds, withoutLastSlashes } from '../../api/limits.ts';
+import { limits as bounds, oneLine, withoutLastSlashes } from '../../api/limits.ts';
 import { isSshAddress, parseSshAddress } from '../../api/source/git-address.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -87,8 +87,7 @@ const MAX_SAID_CHARACTERS = 300;
 /** What a server says that is sent these credentials. */
 export function wordsOf({ auth }: GitCredentials): Said {
   return (text) =>
-    withoutSecrets(text, secretsOf(auth))
-      .replace(/\p{Cc}+/gu, ' ')
+    oneLine(withoutSecrets(text, secretsOf(auth)))
       .trim()
       .slice(0, MAX_SAID_CHARACTERS);
 }

@@ -128,7 +128,7 @@ function refusal(
 /** The forge's message on one line. A forge, or a proxy before it, may repeat what it was sent: secrets are removed. */
 function safeMessageOf(value: unknown, auth: HttpAuth | undefined): string {
   const text = withoutSecrets(messagesIn(value), secretsOf(auth));
-  return singleLine(text.replace(/\p{Cc}+/gu, ' '), MESSAGE_LIMIT);
+  return singleLine(text, MESSAGE_LIMIT);
 }
 
 /** What forges put into `message`, `error` and `errors`, whatever its shape: texts, lists, and what is wrong with fields by their names. */

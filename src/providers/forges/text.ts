@@ -1,5 +1,5 @@
 /** Texts for forges: their limits, and the prefix that marks a draft. */
-import { beginningOf, shorten } from '../../api/limits.ts';
+import { beginningOf, oneLine, shorten } from '../../api/limits.ts';
 
 /** Longest description of a commit status (GitHub refuses more). */
 export const DESCRIPTION_LIMIT = 140;
@@ -12,8 +12,7 @@ const CUT = '\n\n(The rest was cut.)\n';
 
 /** One line of at most `limit` characters, with an ellipsis where it was cut. */
 export function singleLine(text: string, limit: number): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  return shorten(line, limit);
+  return shorten(oneLine(text).trim(), limit);
 }
 
 /** Markdown of at most BODY_LIMIT characters that says when it was cut. */

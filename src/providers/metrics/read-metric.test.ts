@@ -117,6 +117,20 @@ describe('what a Prometheus answers', () => {
     ['NaN', vector('NaN'), { kind: 'noData', detail: 'the value is NaN' }],
     ['+Inf', vector('+Inf'), { kind: 'noData', detail: 'the value is +Inf' }],
     ['empty text', vector(''), { kind: 'noData', detail: 'the value is ' }],
+    [
+      'signs that forge lines',
+      vector('1\u001b[2J\nServing\u202e'),
+      { kind: 'noData', detail: 'the value is 1 [2J Serving' },
+    ],
+    [
+      'a warning that forges lines',
+      json({
+        status: 'success',
+        warnings: ['gone\r\nServing: v9'],
+        data: { resultType: 'vector', result: [] },
+      }),
+      { kind: 'error', detail: 'the answer is not complete: gone Serving: v9' },
+    ],
     ['hexadecimal', vector('0x10'), { kind: 'noData', detail: 'the value is 0x10' }],
     [
       'two series',

@@ -1,6 +1,6 @@
 /** Metric systems that answer one request over HTTP: what is the same for all of them. */
 import type * as z from 'zod';
-import { limits, shorten, withoutLastSlashes } from '../../api/limits.ts';
+import { limits, oneLine, shorten, withoutLastSlashes } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { HttpAuth, HttpResponse, HttpTls } from '../../http/types.ts';
 import { withoutSecrets } from '../../http/without-secrets.ts';
@@ -53,7 +53,9 @@ export function restProvider<Answer, Request extends MetricRequest = MetricReque
         const base = baseOf(request.address || (typeof address === 'string' ? address : address(request)));
         const answer = await ask(await provider.question(request, base, access), request, access);
         const reading = readingOf(provider, answer, request);
-        return reading.kind === 'value' ? reading : { ...reading, detail: hidden(reading.detail, request) };
+        return reading.kind === 'value'
+          ? reading
+          : { ...reading, detail: oneLine(hidden(reading.detail, request)) };
       } catch (error) {
         return unanswered(error, (message) => hidden(message, request));
       }
@@ -146,7 +148,7 @@ function readingOf<Answer, Request extends MetricRequest>(
   if (parsed?.success)
     return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs });
   const said = value === undefined ? plainWords(headers, body) : wordsIn(value);
-  const words = shorten(hidden(said, request).replace(/[\p{Cc}\s]+/gu, ' '), messageLimit);
+  const words = shorten(oneLine(hidden(said, request)), messageLimit);
   if (isGood) return failedReading(words || `the answer is not ${title}`);
   return failedReading(`HTTP ${status}${words ? `: ${words}` : ''}`);
 }

@@ -1,6 +1,6 @@
 /** Why pods are not ready, with the reasons of Kubernetes. What only takes time (pulling, mounting, initializing) comes last. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { shorten } from '../../api/limits.ts';
+import { oneLine, shorten } from '../../api/limits.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 
@@ -173,5 +173,5 @@ function waitingMessage({ state, lastState }: ContainerStatus): string {
 }
 
 function shortMessage(message = ''): string {
-  return shorten(message.trim(), messageLimit);
+  return shorten(oneLine(message).trim(), messageLimit);
 }

@@ -1,5 +1,7 @@
 /** One program of Git on a server of SSH: connected, the server known, signed in, started. */
+
 import type { Client, ClientChannel, ConnectConfig, ParsedKey } from 'ssh2';
+import { oneLine } from '../../../api/limits.ts';
 import type { SshAddress } from '../../../api/source/git-address.ts';
 import { HttpError } from '../../../http/errors.ts';
 import type { Connection } from '../../../http/types.ts';
@@ -310,8 +312,5 @@ function refusal({ service, url, ssh }: SignIn, complaint: string, exit: number)
 
 /** The server's own words, cut and without control characters; it may send anything. */
 function readable(text: string): string {
-  return text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, 200);
+  return oneLine(text).trim().slice(0, 200);
 }
