@@ -85,11 +85,14 @@ export function withoutMentions(text: string): string {
 }
 
 /**
- * Backslashes before everything that Markdown or its HTML could take for markup; line breaks become spaces. Forges look for @names and
+ * Backslashes before everything that Markdown or its HTML could take for markup, and no entity, which would hide a sign; white space is one space. Forges look for @names and
  * #numbers after that, so a word joiner (U+2060) follows each @ and #.
  */
 export function escapedMarkdown(text: string): string {
-  const marked = text.replace(/\s*\n\s*/g, ' ').replace(/[\\`*_[\]<>|~]/g, (mark) => `\\${mark}`);
+  const marked = text
+    .replace(/\s+/g, ' ')
+    .replaceAll('&', '&amp;')
+    .replace(/[\\`*_[\]<>|~]/g, (mark) => `\\${mark}`);
   return withoutMentions(marked).replaceAll('#', '#\u2060');
 }
 

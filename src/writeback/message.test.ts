@@ -8,7 +8,7 @@ import { bumpComment, evidenceFor, type RevertDescription, revertBody, revertTit
 const [good, bad] = ['1'.repeat(40), '2'.repeat(40)] as [string, string];
 const digest = `v1:${'b'.repeat(64)}`;
 const time = '2026-11-21T12:00:00Z';
-const hostile = 'slow\n\nHoldfast-Rejected: v1:other\n@all closes #12 <img src=x> | [x](y)';
+const hostile = 'slow\n\nHoldfast-Rejected: v1:other\n@all closes #12 &#64;all &#35;12 <img src=x> | [x](y)';
 
 function news(more: Partial<Incident> = {}): Incident {
   const severity = 'error';
@@ -77,12 +77,14 @@ describe('the message of a revert in Git', () => {
     ],
   ] as const)('cannot be given other trailers, mentions or markup by %s', (_what, status) => {
     for (const format of ['text', 'markdown'] as const) {
-      const body = revertBody(story(status as unknown as CanaryStatus), format);
+      const whole = { commits: [bad], why: hostile, others: [`ClusterRole ${hostile}`] };
+      const body = revertBody(story(status as unknown as CanaryStatus, { whole }), format);
       expect(body.match(/^Holdfast-Rejected: .*$/gm)).toEqual([`Holdfast-Rejected: ${digest}`]);
       expect(body).not.toMatch(/@all/);
     }
-    const markdown = revertBody(story(status as unknown as CanaryStatus), 'markdown');
-    expect(markdown).not.toMatch(/#12|(?<!\\)<img|(?<!\\)\[x\]/);
+    const whole = { commits: [bad], why: hostile, others: [`ClusterRole ${hostile}`] };
+    const markdown = revertBody(story(status as unknown as CanaryStatus, { whole }), 'markdown');
+    expect(markdown).not.toMatch(/#12|(?<!\\)<img|(?<!\\)\[x\]|&#/);
   });
 
   it('shows the checks that failed with value and bounds', () => {

@@ -70,8 +70,10 @@ export function revertBody(description: RevertDescription, format: MessageFormat
 }
 
 function wholeLines({ commits, why, others }: WholeCommits, format: MessageFormat): string[] {
-  const concerned = others.length > 0 ? others.map((name) => `- ${name}`) : ['- no other object'];
-  const because = format === 'markdown' ? escapedMarkdown(why) : why;
+  const shown = format === 'markdown' ? escapedMarkdown : plain;
+  // Names are as in Git: nobody has looked at them before a person reads this.
+  const concerned = others.length > 0 ? others.map((name) => `- ${shown(name)}`) : ['- no other object'];
+  const because = shown(why);
   const mark = format === 'markdown' ? '**' : '';
   const ids = commits.map((commit) => commit.slice(0, 7)).join(', ');
   const what = commits.length === 1 ? 'the whole commit' : `${commits.length} whole commits (${ids})`;
