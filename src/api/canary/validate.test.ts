@@ -127,6 +127,21 @@ describe('a Canary that the schema lets in', () => {
     expect(lines(checkCanary(canary(spec))).problems).toEqual([expect.stringContaining(expected)]);
   });
 
+  test.each([
+    ['metrics', { name: 'a', query: '1' }],
+    ['webhooks', { name: 'a', url: 'http://a' }],
+    ['stepWeights', 1],
+  ])('is stopped at once for tens of thousands of %s', (list, entry) => {
+    const entries = Array.from({ length: 30_000 }, (_, index) =>
+      typeof entry === 'number' ? entry : { ...entry, name: `${entry.name}${index}` },
+    );
+    const startedMs = performance.now();
+    const strategy = list === 'stepWeights' ? { interval: '1m', threshold: 1 } : base;
+    const { problems } = lines(checkCanary(canary({ analysis: { ...strategy, [list]: entries } })));
+    expect(problems).toEqual([`spec.analysis.${list} has 30000 entries; at most 500 are used`]);
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+  });
+
   test.each([{ iterations: 0 }, { stepWeight: 0, maxWeight: 200 }, { stepWeights: [] }])(
     'may have any number of iterations and steps with provider kubernetes, which has its own for them: %j',
     (steps) => {

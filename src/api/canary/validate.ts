@@ -25,6 +25,8 @@ interface CanaryCheckOptions {
 
 /** Checks a parsed Canary by itself; what needs other objects (templates, the target) is checked where they are known. */
 export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): Findings {
+  const tooLong = longLists(canary);
+  if (tooLong.length > 0) return { problems: tooLong, warnings: [] };
   const provider = canary.spec.provider ?? options.defaultProvider;
   const found: Findings = { problems: [], warnings: [] };
   checkWholeNumbers(canary, found);
@@ -63,6 +65,21 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
     checkComparison(metric, { at: `spec.analysis.metrics[${index}].compare`, spec: canary.spec }, found);
   });
   return found;
+}
+
+/** Entries are compared with each other, and asked at every check: more of them than anybody needs could stop the process. */
+function longLists({ spec: { analysis } }: Canary): Problem[] {
+  const { metrics, webhooks, stepWeights } = analysis;
+  return Object.entries({ metrics, webhooks, stepWeights }).flatMap(([name, entries = []]) =>
+    entries.length <= limits.analysisEntries
+      ? []
+      : [
+          {
+            path: `spec.analysis.${name}`,
+            message: `has ${entries.length} entries; at most ${limits.analysisEntries} are used`,
+          },
+        ],
+  );
 }
 
 /** Two names of one field must not say two things. */
