@@ -312,10 +312,16 @@ export function canonicalJson(value: unknown): string {
 
 /** A short hash of `fieldsV1` of one entry of managedFields; API servers write equal sets in one order. */
 export function hashOfFields(fieldsV1: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(fieldsV1 ?? null))
-    .digest('base64')
-    .slice(0, 16);
+  return createHash('sha256').update(jsonOf(fieldsV1)).digest('base64').slice(0, 16);
+}
+
+/** API servers take a deeper nesting than the JavaScript engine writes: all such sets count as one, since anybody may store an object that has one. */
+function jsonOf(fieldsV1: unknown): string {
+  try {
+    return JSON.stringify(fieldsV1 ?? null);
+  } catch {
+    return '';
+  }
 }
 
 /** The steps of a JSON pointer (RFC 6901); undefined: it is not valid. The pointer to the whole document has no steps. */

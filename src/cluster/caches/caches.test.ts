@@ -105,6 +105,14 @@ it('the names of field managers are stored where they are asked for, of what the
   ]);
 });
 
+it('an object that is nested as deeply as API servers take does not end the watch of all others', () => {
+  const depth = 9_000;
+  const fieldsV1 = JSON.parse(`${'{"f:a":'.repeat(depth)}{}${'}'.repeat(depth)}`) as object;
+  const managedFields = [{ manager: 'holdfast', operation: 'Apply', fieldsV1 }];
+  const object = { apiVersion: 'example.com/v1', kind: 'Tree', metadata: { name: 'a', managedFields } };
+  expect(trimForCache(object, { managers: true }).metadata.managedFields).toHaveLength(1);
+});
+
 describe('parseLabelSelector', () => {
   it.each([
     ['', {}, true],
