@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CanaryStatus, ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import { isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { beginningOf } from '../../api/limits.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 
 /** Metrics that are counted as things happen. */
@@ -227,10 +228,13 @@ function ofSource({ metadata: { name, namespace = '' } }: KubernetesObject): {
   return { name, namespace };
 }
 
+/** Of an object; what is longer is no name, and would be repeated in each series. */
+const longestName = 253;
+
 /** Labels of a Canary; Flagger names it by its target. */
 export function named({ metadata, spec }: KubernetesObject): { name: string; namespace: string } {
   const target = (spec as { targetRef?: { name?: string } } | undefined)?.targetRef?.name;
-  return { name: target ?? metadata.name, namespace: metadata.namespace ?? '' };
+  return { name: beginningOf(target ?? metadata.name, longestName), namespace: metadata.namespace ?? '' };
 }
 
 /**

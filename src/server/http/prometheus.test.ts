@@ -56,6 +56,15 @@ beforeEach(() => {
   };
 });
 
+it('is not made larger by a target of a name that nothing can have', async () => {
+  const targetRef = { kind: 'Deployment', name: 'w'.repeat(1_000_000) };
+  canaries = [{ ...canaryOf('web', { phase: 'Progressing' }), spec: { targetRef } }];
+  sink.pass('shop/web', 5, true);
+  const lines = await scrape();
+  expect(lines.filter((line) => line.includes('www')).length).toBeGreaterThan(5);
+  expect(lines.join('\n').length).toBeLessThan(100_000);
+});
+
 /** A Canary whose target has another name: series are named by the target, as Flagger's are. */
 function canaryOf(name: string, status: Partial<CanaryStatus> = {}): KubernetesObject {
   return {
