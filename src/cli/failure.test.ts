@@ -38,8 +38,8 @@ it('separates that hint from what the API server says', () => {
 
 it('says that a proxy of the environment, by which kubectl may reach the API server, is not used', () => {
   const direct = localError(
-    'transient',
-    'list canaries: no answer in time (API server https://10.0.0.1:6443)',
+    'timeout',
+    'list canaries: no connection in time (API server https://10.0.0.1:6443)',
   );
   const byProxy = localError(
     'transient',
@@ -48,7 +48,7 @@ it('says that a proxy of the environment, by which kubectl may reach the API ser
   const env = { HTTPS_PROXY: 'http://user:secret@proxy:3128' };
 
   expect(failureBody(direct, env).message).toBe(
-    'list canaries: no answer in time (API server https://10.0.0.1:6443); HTTPS_PROXY is not read: set proxy-url of the cluster in the kubeconfig',
+    'list canaries: no connection in time (API server https://10.0.0.1:6443); HTTPS_PROXY is not read: set proxy-url of the cluster in the kubeconfig',
   );
   expect([failureBody(direct, {}), failureBody(byProxy, env)].map(({ message }) => message)).toEqual([
     direct.message,

@@ -70,7 +70,7 @@ function hintOn(error: unknown, said: string, env: Readonly<Record<string, strin
     return `${/[.?]$/.test(said) ? ' To' : '; to'} see what is missing in this cluster, run: holdfast check`;
   // kubectl reads them, so that it reaches the same server.
   const proxy = ['HTTPS_PROXY', 'https_proxy'].find((name) => env[name]);
-  const isDirect = isApiError(error, 'transient') && /\(API server \S+\)$/.test(said);
+  const isDirect = isApiError(error, 'transient', 'timeout') && /\(API server \S+\)$/.test(said);
   return isDirect && proxy ? `; ${proxy} is not read: set proxy-url of the cluster in the kubeconfig` : '';
 }
 

@@ -85,6 +85,29 @@ describe('transport', () => {
     expect(onWrite).toMatchObject({ kind: 'timeout', effectUnknown: true });
   });
 
+  it('says at the deadline why there was no connection, and to which server', async () => {
+    const server = await serve(() => undefined);
+    const { url } = server;
+    await server.close();
+    const transport = connect(accessTo(url), { retry: { firstMs: 60_000, maximumMs: 60_000 } });
+    const error = await failureOf(transport.request({ ...read, deadlineMs: 200 }));
+    expect(error).toMatchObject({ kind: 'timeout', retryable: true });
+    expect(error.message).toBe(
+      `get Pod shop/web: the connection was refused: nothing listens at this address (API server ${url})`,
+    );
+  });
+
+  it('says at the deadline what the last try that ended met', async () => {
+    let round = 0;
+    const server = await serve((_, response) => {
+      round += 1;
+      if (round === 1) response.socket?.destroy();
+    });
+    const error = await failureOf(connect(accessTo(server.url)).request({ ...read, deadlineMs: 1000 }));
+    expect(round).toBe(2);
+    expect(error.message).toBe('get Pod shop/web: the connection was cut by the other side');
+  });
+
   it('cuts an answer that trickles beyond the deadline', async () => {
     const server = await serve((_, response) => {
       response.writeHead(200);

@@ -4,6 +4,7 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
+import { systemWords } from '../../api/system-words.ts';
 import { createTurns } from '../../api/turns.ts';
 import { serverNameOf, tunnelPool } from '../../http/dispatchers.ts';
 import type { Authentication, ClusterAccess, TlsMaterial } from '../access/credentials.ts';
@@ -112,7 +113,10 @@ async function withDeadline<T>(
     const [kind, why] = link.abortedHere()
       ? (['timeout', `timed out after ${deadlineMs} ms`] as const)
       : (['aborted', 'cancelled by Holdfast'] as const);
-    throw localError(kind, `${request.verb} ${request.object}: ${why}`, { effectUnknown });
+    // A try before that failed says more, as that there is no connection, and to which server.
+    const isTold = kind === 'timeout' && systemWords(failure.reason) !== undefined;
+    const message = isTold ? failure.message : `${request.verb} ${request.object}: ${why}`;
+    throw localError(kind, message, { effectUnknown });
   } finally {
     cancel();
     link.release();
@@ -124,15 +128,18 @@ async function requestWithRetries(
   request: ApiRequest,
   signal: AbortSignal,
 ): Promise<ApiAnswer> {
+  let before: unknown;
   for (let attempt = 1; ; attempt += 1) {
     if (attempt > 1) await parts.rateLimit(request, signal);
     try {
       return await requestOnce(parts, request, signal);
     } catch (error) {
+      if (signal.aborted) throw before ?? error;
       const pauseMs = pauseBeforeRetry(parts, request, error, attempt);
-      if (pauseMs === undefined || signal.aborted) throw error;
+      if (pauseMs === undefined) throw error;
       await sleep(parts.clock, pauseMs, signal);
       if (signal.aborted) throw error;
+      before = error;
     }
   }
 }
