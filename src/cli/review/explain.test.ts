@@ -68,6 +68,26 @@ it('says what stops a Canary, which no decision can foretell', () => {
   expect(explainWorld(world, {}, { assumed: [], format: 'text', screen }).stdout).not.toContain('stops');
 });
 
+it('says what stops a Canary also where the line of its status says it', () => {
+  const said = 'the target Deployment shop/web is in no Source and does not exist';
+  const stalled = { type: 'Stalled', status: 'True', reason: 'TargetMissing', message: said } as const;
+  const message = `${said}; commit the workload, or delete the Canary`;
+  const status = { phase: 'Initializing', message, conditions: [stalled] };
+  const text = explainWorld({ ...atRest(), status } as World, {}, { assumed: [], format: 'text', screen });
+  expect(text.stdout).toContain(`What stops it\n  ${said}`);
+});
+
+it('tells once what stops a Canary, and of one without a phase what comes next', () => {
+  const world = atRest();
+  const canary = { ...world.canary, spec: { ...world.canary.spec, suspend: true } };
+  const message = 'suspended: nothing is written until spec.suspend is removed';
+  const stalled = { type: 'Stalled', status: 'True', reason: 'Suspended', message } as const;
+  const suspended = { ...world, canary, status: { conditions: [stalled] } } as World;
+  const { stdout } = explainWorld(suspended, {}, { assumed: [], format: 'text', screen });
+  expect(stdout).toContain(`\n  now: ${message}\n`);
+  expect(stdout).not.toContain('What stops it');
+});
+
 it('names no cause on the primary for a release that was not written to it yet', () => {
   const world = atRest();
   const run = { digest: 'v1:b', commit: 'b'.repeat(40), subject: 'New', startTime: '2026-01-01T00:59:00Z' };

@@ -94,8 +94,10 @@ function momentLines(
 ): string[] {
   const when = timeMs <= nowMs ? 'now' : `in ${formatSpan(timeMs - nowMs)}`;
   const phaseAndState = state ? `${phase} (${state})` : phase;
+  // A Canary that was never acted on has no phase.
+  const what = [when, phaseAndState, message].filter(Boolean).join(': ');
   return [
-    ...wrap(`${when}: ${phaseAndState}: ${message}`, screen.columns, indent),
+    ...wrap(what, screen.columns, indent),
     ...actions.flatMap((action) => wrap(`- ${action}`, screen.columns, indent + indent)),
   ];
 }
