@@ -12,14 +12,18 @@ type Leader =
 /** How long a leader may be silent before it is said; clocks differ. */
 const silentMs = 60_000;
 
-/** Reads the Lease, into which the leader writes its version: an image says what should run, and may be named by a digest. Throws ApiError. */
+/**
+ * Reads the Lease, into which the leader writes its version: an image says what should run, and may be named by a digest. `serverNowMs`: the clock of
+ * the API server, asked after its answer. Throws ApiError.
+ */
 export async function readLeader(
   client: Pick<ClusterClient, 'get'>,
   namespace: string,
-  nowMs: number,
+  serverNowMs: () => number,
 ): Promise<Leader> {
   const reference = { ...leaseKind, namespace, name: 'holdfast' };
   const lease = await client.get(reference);
+  const nowMs = serverNowMs();
   if (!lease) return { state: 'absent', reason: `there is no ${describe(reference)}` };
   const { holder, renewTime, durationSeconds } = leaseRecordOf(lease);
   if (!holder)

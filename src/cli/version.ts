@@ -42,8 +42,8 @@ export const versionCommand: CliCommand = {
 /** Undefined where no cluster is configured. Throws ApiError for a kubeconfig that cannot be used. */
 async function askedController(flags: VersionFlags, version: string): Promise<Controller | undefined> {
   try {
-    const { state, ...leader } = await withConnection(flags, { version }, ({ client }) =>
-      readLeader(client, flags.holdfastNamespace, Date.now()),
+    const { state, ...leader } = await withConnection(flags, { version }, ({ client, transport }) =>
+      readLeader(client, flags.holdfastNamespace, transport.serverNowMs),
     );
     if (state !== 'absent' || 'version' in leader) return leader;
     return { reason: `${leader.reason}; --holdfast-namespace names another namespace` };

@@ -101,7 +101,13 @@ test('a freeze whose reason has several lines holds the release in explain, too'
   const connection = await connectTo(bed);
   await freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale\nof the year\n' },
-    ...{ format: 'text', windows: undefined, startsOnly: false, nowMs: 0, ownNamespace: 'default' },
+    ...{
+      format: 'text',
+      windows: undefined,
+      startsOnly: false,
+      serverNowMs: () => 0,
+      ownNamespace: 'default',
+    },
   });
   await connection.close();
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });

@@ -45,7 +45,7 @@ function frozenDaily(inMs: number, startsOnly = false) {
   return freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the night', format: 'text' },
     windows: [{ kind: 'deny', schedule, duration: '1m', timeZone: 'UTC' }],
-    ...{ startsOnly, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
+    ...{ startsOnly, serverNowMs: () => bed.clock.nowMs(), ownNamespace: 'default' },
   });
 }
 
@@ -109,7 +109,12 @@ test('unfreeze lifts no freeze that another tool applies, since it would be back
 
   await freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale', format: 'text' },
-    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
+    ...{
+      windows: undefined,
+      startsOnly: false,
+      serverNowMs: () => bed.clock.nowMs(),
+      ownNamespace: 'default',
+    },
   });
   expect(await unfreeze(connection.client, scope)).toMatchObject({
     exitCode: 1,
@@ -122,7 +127,12 @@ test('unfreeze lifts no freeze that another tool applies, since it would be back
 test('a freeze stays in force while freezes may not be listed any more, and its end is noticed afterwards', async () => {
   await freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale', format: 'text' },
-    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
+    ...{
+      windows: undefined,
+      startsOnly: false,
+      serverNowMs: () => bed.clock.nowMs(),
+      ownNamespace: 'default',
+    },
   });
   await eventually('it is frozen', async () => (await frozen()) === 'Frozen');
   const message = 'configmaps is forbidden: User "holdfast" cannot list resource "configmaps"';

@@ -39,7 +39,12 @@ afterEach(async () => {
 function frozenFor(until: string | undefined, selector?: string) {
   return freeze(connection.client, {
     ...{ namespace: 'shop', selector, until, reason: 'the sale', format: 'text' },
-    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
+    ...{
+      windows: undefined,
+      startsOnly: false,
+      serverNowMs: () => bed.clock.nowMs(),
+      ownNamespace: 'default',
+    },
   });
 }
 

@@ -83,3 +83,25 @@ test('a leader that says no version, or is silent, is not taken for one that doe
   await bed.send('PATCH', leasePath, { spec }, merge);
   expect((await run('version', ...cluster())).text).toMatch(/unknown: .* last renewed the Lease .* ago/);
 });
+
+test.each([5, -5])(
+  'a leader is not taken for one that is silent where the clock of the machine is %d hours off',
+  async (hours) => {
+    const merge = 'application/merge-patch+json';
+    const { now } = Date;
+    const renewed = (ms: number) => ({
+      spec: { renewTime: new Date(ms).toISOString().replace('Z', '000Z') },
+    });
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + hours * 3_600_000);
+    try {
+      await bed.send('PATCH', leasePath, renewed(now()), merge);
+      expect((await run('version', ...cluster())).text).not.toContain('last renewed');
+      await bed.send('PATCH', leasePath, renewed(now() - 600_000), merge);
+      expect((await run('version', ...cluster())).text).toMatch(
+        /last renewed the Lease default\/holdfast (9m59s|10m) ago/,
+      );
+    } finally {
+      clock.mockRestore();
+    }
+  },
+);

@@ -61,7 +61,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
     return [...sections, await gitSection(parts, options, given)];
   sections.push({ title: 'CustomResourceDefinitions', lines: await checkCrds(client) });
   const controller = await guarded('controller', async () => [
-    await checkController(client, options.ownNamespace, Date.now()),
+    await checkController(client, options.ownNamespace, transport.serverNowMs),
   ]);
   sections.push({ title: 'Controller', lines: controller });
   const canaries = await listObjects(client, watched, 'Canary');

@@ -50,11 +50,11 @@ export async function checkServer(transport: Transport, server: string): Promise
 export async function checkController(
   client: Pick<ClusterClient, 'get'>,
   namespace: string,
-  nowMs: number,
+  serverNowMs: () => number,
 ): Promise<CheckLine> {
   const subject = `controller in namespace ${namespace}`;
   try {
-    const leader = await readLeader(client, namespace, nowMs);
+    const leader = await readLeader(client, namespace, serverNowMs);
     if (leader.state === 'known') return ok(subject, `${leader.holder} runs version ${leader.version}`);
     if (leader.state === 'unversioned') return ok(subject, leader.reason);
     const act =

@@ -25,7 +25,7 @@ async function frozen(
     reason: 'the network',
     windows: undefined,
     startsOnly: false,
-    nowMs,
+    serverNowMs: () => nowMs,
   };
   const result = freeze(client, { ...scope, ...asked, ...place, format: 'text' });
   return { applied, ...(await result.catch((error: Error) => ({ error: error.message }))) };
@@ -65,6 +65,29 @@ it('who freezes what is frozen already is told which freeze that replaces, and i
     exitCode: 0,
     stderr: 'note: this replaces a freeze until 2026-11-27T18:00:00.000Z: the sale\n',
   });
+});
+
+it('an end counts by the clock of the API server, which is known with its first answer', async () => {
+  let serverMs = 0;
+  const applied: Array<{ data: { until: string } }> = [];
+  const client = {
+    async get() {
+      serverMs = nowMs;
+      return undefined;
+    },
+    list: async () => ({ items: [{ metadata: { name: 'web' } }] }),
+    apply: async (object: (typeof applied)[number]) => applied.push(object),
+  } as unknown as Parameters<typeof freeze>[0];
+  const asked = { until: '1h', reason: 'the network', windows: undefined, startsOnly: false } as const;
+  const scope = { namespace: 'shop', selector: undefined, ownNamespace: 'holdfast-system' } as const;
+
+  const { stdout } = await freeze(client, {
+    ...{ ...asked, ...scope, format: 'text' },
+    serverNowMs: () => serverMs,
+  });
+
+  expect(applied.map(({ data }) => data.until)).toEqual(['2026-11-27T09:00:00.000Z']);
+  expect(stdout).toContain('frozen until 2026-11-27T09:00:00.000Z, in 1h;');
 });
 
 it.each([

@@ -116,9 +116,9 @@ export const freezeCommand: CliCommand = {
         .requiredOption('--reason <text>', 'why; shown in the status of every Canary'),
     ).action(async (flags: ScopeFlags & FreezeFlags) => {
       const { until, reason, startsOnly = false } = flags;
-      const nowMs = Date.now();
-      const windows = windowsOf(flags, nowMs);
-      const result = await withConnection(flags, context, ({ access, client }) =>
+      const windows = windowsOf(flags, Date.now());
+      if (until !== undefined) endOf(until, Date.now());
+      const result = await withConnection(flags, context, ({ access, client, transport }) =>
         freeze(client, {
           ...scopeOf(flags, access),
           ownNamespace: flags.holdfastNamespace,
@@ -126,7 +126,7 @@ export const freezeCommand: CliCommand = {
           reason,
           windows,
           startsOnly,
-          nowMs,
+          serverNowMs: transport.serverNowMs,
         }),
       );
       emit(result, context);
@@ -168,16 +168,20 @@ export async function freeze(
     /** When it freezes; undefined: from now on. */
     readonly windows: readonly SourceWindow[] | undefined;
     readonly startsOnly: boolean;
-    readonly nowMs: number;
+    /** The end counts by the controller's clock, which is near that of the API server; this machine's may be wrong. */
+    readonly serverNowMs: () => number;
   },
 ): Promise<CommandResult> {
-  const { namespace, ownNamespace, selector, until, reason, windows, startsOnly, nowMs, format } = options;
+  const { namespace, ownNamespace, selector, until, reason, windows, startsOnly, format } = options;
+  const metadata = { name: nameOf(selector, windows), namespace, labels: { [freezeLabel]: 'true' } };
+  const before = await freezeBefore(client, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
+  const nowMs = options.serverNowMs();
   const untilMs = until === undefined ? undefined : endOf(until, nowMs);
   const end = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
   const object: KubernetesObject = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { name: nameOf(selector, windows), namespace, labels: { [freezeLabel]: 'true' } },
+    metadata,
     data: {
       ...(selector ? { selector } : {}),
       ...(end ? { until: end } : {}),
@@ -186,10 +190,9 @@ export async function freeze(
       reason,
     },
   };
-  const replaced = await replacedNote(client, object, nowMs);
   await client.apply(object, { manager, force: true });
   const { count, warning } = await heldBy(client, options);
-  const stderr = `${replaced}${warning}`;
+  const stderr = `${replacedNote(before, nowMs)}${warning}`;
   const holds = startsOnly ? 'starts' : 'all';
   const data = {
     freeze: `${namespace}/${object.metadata.name}`,
@@ -223,16 +226,23 @@ function placeFlags(namespace: string, ownNamespace: string): string {
   return ownNamespace === defaultValue ? '-A' : `-A --holdfast-namespace ${ownNamespace}`;
 }
 
-/** What the freeze takes the place of, which somebody else may count on; empty: nothing in force. Throws InputError for one that another tool applies. */
-async function replacedNote(client: FreezeClient, object: KubernetesObject, nowMs: number): Promise<string> {
+/** The freeze that is there already; undefined: none, or who may freeze may not read it. Throws InputError for one that another tool applies. */
+async function freezeBefore(
+  client: FreezeClient,
+  object: KubernetesObject,
+): Promise<KubernetesObject | undefined> {
   const before = await client.get(referenceOf(object)).catch((error: unknown) => {
-    // Who may freeze need not be allowed to read.
     if (isApiError(error, 'forbidden')) return undefined;
     throw error;
   });
-  if (!before) return '';
-  const applied = whyComesBack(before);
+  const applied = before && whyComesBack(before);
   if (applied) throw new InputError(applied);
+  return before;
+}
+
+/** What the freeze takes the place of, which somebody else may count on; empty: nothing in force. */
+function replacedNote(before: KubernetesObject | undefined, nowMs: number): string {
+  if (!before) return '';
   const { reason, untilMs } = readFreeze(before);
   if (untilMs !== undefined && untilMs <= nowMs) return '';
   const end = untilMs === undefined ? 'it is lifted' : new Date(untilMs).toISOString();
@@ -254,7 +264,7 @@ async function heldBy(
     const where = isForAll ? '' : ` of namespace ${namespace}`;
     const labels = selector === undefined ? '' : ` with labels ${selector}`;
     const none = `warning: there is no Canary${where}${labels} now; -n NAMESPACE or -A freezes others\n`;
-    const isElsewhere = isForAll && (await readLeader(client, namespace, 0)).state === 'absent';
+    const isElsewhere = isForAll && (await readLeader(client, namespace, Date.now)).state === 'absent';
     const elsewhere = `warning: no controller keeps its Lease in namespace ${namespace}; where Holdfast runs in another one, name it with --holdfast-namespace, else only Canaries of ${namespace} are frozen\n`;
     return {
       count: items.length,

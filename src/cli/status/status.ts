@@ -84,8 +84,11 @@ export const statusCommand: CliCommand = {
 };
 
 /** A warning where no controller runs, since nothing changes then; empty for users who may not read the Lease. */
-async function stoppedNote({ client }: Pick<Connection, 'client'>, namespace: string): Promise<string> {
-  const leader = await readLeader(client, namespace, Date.now()).catch((error: unknown) => {
+async function stoppedNote(
+  { client, transport }: Pick<Connection, 'client' | 'transport'>,
+  namespace: string,
+): Promise<string> {
+  const leader = await readLeader(client, namespace, transport.serverNowMs).catch((error: unknown) => {
     if (isApiError(error)) return undefined;
     throw error;
   });

@@ -18,6 +18,8 @@ export interface ExchangeSettings {
   readonly signal: AbortSignal;
   /** Largest answer taken, in bytes. */
   readonly maximumBytes: number;
+  /** Takes the `Date` of each answer. */
+  readonly onDate?: (date: string | string[] | undefined) => void;
 }
 
 /** The raw head of an answer with status < 300; its body is still to be read. */
@@ -29,6 +31,7 @@ interface OpenAnswer {
 /** Sends one request and returns when the head of a good answer has come. Throws ApiError for everything else. */
 export async function openExchange(request: ApiRequest, settings: ExchangeSettings): Promise<OpenAnswer> {
   const answer = await send(request, settings);
+  settings.onDate?.(answer.headers.date);
   if (answer.statusCode < 300) return { status: answer.statusCode, body: answer.body };
   const body = await readText(answer.body, errorBodyBytes)
     .then((text): unknown => JSON.parse(text))

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../api/clock.ts';
 import type { Authentication, ClusterAccess } from '../access/credentials.ts';
 import { ApiError } from '../errors.ts';
 import { eventually } from '../testing/manual-clock.ts';
@@ -106,6 +107,19 @@ describe('transport', () => {
     const error = await failureOf(connect(accessTo(server.url)).request({ ...read, deadlineMs: 1000 }));
     expect(round).toBe(2);
     expect(error.message).toBe('get Pod shop/web: the connection was cut by the other side');
+  });
+
+  it.each([
+    ['hours ahead', 5 * 3_600_000, 0],
+    ['hours behind', -5 * 3_600_000, 0],
+    ['off by no more than networks are slow', 6_000, 6_000],
+  ])('tells the time of a server beside a clock that is %s', async (_, offMs, keptMs) => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const clock = { ...systemClock, nowMs: () => Date.now() + offMs };
+    const transport = connect(accessTo(server.url), { clock });
+    await transport.request(read);
+    // The header has whole seconds.
+    expect(Math.abs(transport.serverNowMs() - keptMs - Date.now())).toBeLessThan(2_000);
   });
 
   it('cuts an answer that trickles beyond the deadline', async () => {

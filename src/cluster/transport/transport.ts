@@ -47,6 +47,8 @@ export interface Transport {
   stream(request: ApiRequest): Promise<ApiStream>;
   /** Requests sent so far by verb, retries included. */
   counts(): Readonly<Record<Verb, number>>;
+  /** Milliseconds since the epoch by the clock of the API server, as its last answer said it; by our own where that is less than 10 s off. */
+  serverNowMs(): number;
   /** Ends all connections. */
   close(): Promise<void>;
 }
@@ -65,6 +67,8 @@ interface Parts {
   readonly pool: ConnectionPool;
   readonly watchPool: ConnectionPool;
   readonly counts: Record<Verb, number>;
+  /** How far the API server's clock is ahead of ours. */
+  aheadMs: number;
 }
 
 /** Creates the transport; it connects on the first request. */
@@ -78,6 +82,7 @@ export function createTransport(options: TransportOptions): Transport {
     pool: createConnectionPool(options.connections ?? 16, options.access),
     watchPool: createConnectionPool(null, options.access),
     counts: { get: 0, list: 0, watch: 0, create: 0, apply: 0, patch: 0, delete: 0 },
+    aheadMs: 0,
   };
   return {
     request: async (request) => {
@@ -89,6 +94,7 @@ export function createTransport(options: TransportOptions): Transport {
     },
     stream: (request) => openStream(parts, request),
     counts: () => ({ ...parts.counts }),
+    serverNowMs: () => parts.clock.nowMs() + (Math.abs(parts.aheadMs) < 10_000 ? 0 : parts.aheadMs),
     close: async () => {
       await Promise.all([parts.pool.close(), parts.watchPool.close()]);
     },
@@ -234,6 +240,9 @@ function settingsFor(
     authentication,
     signal,
     maximumBytes: parts.options.maximumBytes ?? limits.listPageBytes,
+    onDate: (date) => {
+      parts.aheadMs = (Date.parse(String(date)) || parts.clock.nowMs()) - parts.clock.nowMs();
+    },
   };
 }
 
