@@ -309,6 +309,24 @@ describe('transport', () => {
     expect(await pending).toMatchObject({ kind: 'aborted', effectUnknown: true });
   });
 
+  it('says what a watch met whose connection is cut', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(200);
+      response.write('{}', () => response.socket?.destroy());
+    });
+    const { body } = await connect(accessTo(server.url)).stream({
+      ...read,
+      verb: 'watch',
+      object: 'pods in shop',
+    });
+    const error = await failureOf(
+      (async () => {
+        for await (const _ of body);
+      })(),
+    );
+    expect(error.message).toBe('watch pods in shop: the connection was cut by the other side');
+  });
+
   it('holds a watch open without a deadline, on its own connection, until its signal ends it', async () => {
     const server = await serve((request, response) => {
       if (request.query.has('watch')) return response.writeHead(200).flushHeaders();

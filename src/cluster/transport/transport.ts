@@ -188,7 +188,7 @@ async function openStream(parts: Parts, request: ApiRequest): Promise<ApiStream>
         return openExchange(request, settings);
       });
       opening.removeEventListener('abort', abandon);
-      return { body: releaseAtEnd(answer.body, lifetime) };
+      return { body: readToEnd(request, answer.body, lifetime) };
     });
   } catch (error) {
     lifetime.release();
@@ -196,12 +196,15 @@ async function openStream(parts: Parts, request: ApiRequest): Promise<ApiStream>
   }
 }
 
-async function* releaseAtEnd(
+async function* readToEnd(
+  request: ApiRequest,
   body: AsyncIterable<Uint8Array>,
   lifetime: LinkedSignal,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* body;
+  } catch (error) {
+    throw lifetime.signal.aborted ? error : networkError(request, error);
   } finally {
     lifetime.release();
   }
