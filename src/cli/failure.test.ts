@@ -2,6 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { InputError } from '../api/problems.ts';
 import { localError } from '../cluster/errors.ts';
 import { failureBody, reportFailure } from './failure.ts';
+import { parseObjectArgument } from './flags.ts';
 import { nameIn } from './requests/request.ts';
 
 it('says what a refused login means', () => {
@@ -60,6 +61,15 @@ it('asks for the name where a variable that is not set left it out', () => {
   const nothing = 'names no object; use canary/NAME or source/NAME';
   expect(() => nameIn('canary/', 'Canary')).toThrow(`"canary/" ${nothing}`);
   expect(() => nameIn('', 'Canary')).toThrow(`"" ${nothing}`);
+});
+
+it.each([
+  ['canary/shop/web', undefined],
+  ['canary/web', 'api'],
+])('takes no part of %s %s for the object that is meant', (first, second) => {
+  expect(() => parseObjectArgument(first, second)).toThrow(
+    `"${[first, second].filter(Boolean).join(' ')}" names more than one object; use canary/NAME -n NAMESPACE`,
+  );
 });
 
 it.each([

@@ -287,15 +287,21 @@ export function refuseNameWithSelector(
 /** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours, and for no name. */
 export function parseObjectArgument(first: string | undefined, second: string | undefined): ObjectArgument {
   if (first === undefined) return {};
-  const [word = '', inside] = first.split('/', 2);
+  const [word = '', inside, ...more] = first.split('/');
   const name = second ?? inside;
+  const typed = second === undefined ? first : `${first} ${second}`;
+  // Messages name objects by namespace and name, as in Canary shop/web.
+  if (more.length > 0 || (inside !== undefined && second !== undefined))
+    throw new InputError(`${JSON.stringify(typed)} names more than one object; use canary/NAME -n NAMESPACE`);
   // As of a variable that is not set.
   if (name === '' || word === '')
     throw new InputError(`${JSON.stringify(first)} names no object; use canary/NAME or source/NAME`);
   if (/^canar(y|ies)$/i.test(word)) return { kind: 'Canary', name };
   if (/^sources?$/i.test(word)) return { kind: 'Source', name };
   if (name === undefined) return { kind: 'Canary', name: word };
-  throw new InputError(`unknown kind ${JSON.stringify(word)}: must be canary or source`);
+  throw new InputError(
+    `unknown kind ${JSON.stringify(word)}: must be canary or source; -n NAMESPACE names the namespace`,
+  );
 }
 
 /** The same where NAME alone is a Canary, and with -l a word alone is a kind: `source -l team=shop`. */

@@ -384,6 +384,7 @@ describe('the subject on the command line', () => {
 
   it('refuses other kinds', () => {
     expect(() => parseObjectArgument('pod', 'web')).toThrow('must be canary or source');
+    expect(() => parseObjectArgument('shop/web', undefined)).toThrow('-n NAMESPACE names the namespace');
     for (const [first, second] of [['canary/'], ['canary', ''], [''], ['/web']])
       expect(() => parseObjectArgument(first, second)).toThrow(
         'names no object; use canary/NAME or source/NAME',
