@@ -143,6 +143,21 @@ it.each([promote, approve, skipStep, ignoreWindow, abort, retry, rollback])(
   },
 );
 
+it('a request of a Canary that is being deleted is refused at once: nobody would answer it', async () => {
+  const canary = underWay('web');
+  const metadata = { ...canary.metadata, deletionTimestamp: '2026-11-27T08:00:00Z' };
+  const { client, asked } = clusterOf({ ...canary, metadata });
+  const named = { ...options, name: 'web', format: 'text' } as const;
+
+  expect(await request(client, systemClock, promote, named)).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr:
+      'Canary shop/web: refused (Terminating): the Canary is being deleted, so no request is carried out any more\n',
+  });
+  expect(asked).toEqual([]);
+});
+
 it.each<[VerbCommand, string, string]>([
   [
     abort,

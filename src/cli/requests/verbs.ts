@@ -116,6 +116,11 @@ export async function begin(
   options: VerbOptions,
 ): Promise<Begun> {
   const canary = await readOne(client, 'Canary', options);
+  // Its traffic is handed back, and no request is looked at.
+  if (canary.metadata.deletionTimestamp !== undefined) {
+    const message = 'the Canary is being deleted, so no request is carried out any more';
+    return refused(canary, { reason: 'Terminating', message }, options.format);
+  }
   // The request would stay on the Canary unanswered, and be carried out when spec.suspend is removed.
   if (isSuspended(canary)) {
     const message =
