@@ -39,3 +39,15 @@ it.each<[string, Pick<ClusterClient, 'list'>, string]>([
 ])('an object that is %s', async (_, client, hint) => {
   expect((await notFound(client, asked)).message).toBe(`Canary default/web not found; ${hint}`);
 });
+
+it('a name alone that is that of a Source is answered with how that is named', async () => {
+  const metadata = { namespace: 'default', name: 'web' };
+  const client: Pick<ClusterClient, 'list'> = {
+    list: async (apiVersion, kind) => ({
+      items: kind === 'Source' ? [{ apiVersion, kind, metadata }] : [],
+      resourceVersion: '1',
+    }),
+  };
+  const hint = 'there is a Source of that name: source/web';
+  expect((await notFound(client, asked)).message).toBe(`Canary default/web not found; ${hint}`);
+});
