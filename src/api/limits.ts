@@ -45,7 +45,7 @@ export const limits = {
   /** Folders deep below a Source's path. */
   sourceFolderDepth: 64,
   /** Bytes of one manifest file. */
-  fileBytes: 1024 * 1024,
+  fileBytes: 6 * 1024 * 1024,
   /** Bytes of all manifest files of one Source together. */
   sourceBytes: 32 * 1024 * 1024,
   /** YAML documents in one file. */
@@ -53,7 +53,7 @@ export const limits = {
   /** Nesting of one YAML document. */
   yamlDepth: 64,
   /** Nodes of one YAML document after aliases are expanded. */
-  yamlNodes: 20_000,
+  yamlNodes: 60_000,
   /** Uses of aliases in one YAML document. */
   yamlAliases: 50,
   /** Characters of one armored file of age in what SOPS adds to a file; a data key takes some 400. */

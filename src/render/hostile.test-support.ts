@@ -18,7 +18,7 @@ export function lines(count: number, line: (index: number) => string): string {
 export const hostileFiles: Readonly<Record<string, string | Uint8Array>> = {
   'one line a million times': fill('a: b\n'),
   'different keys': lines(90_000, (index) => `k${index}: v`),
-  '30,000 keys in one map': `${head}data:\n${lines(30_000, (index) => `  k${index}: v`)}`,
+  '90,000 keys in one map': `${head}data:\n${lines(90_000, (index) => `  k${index}: v`)}`,
   'open brackets': fill('['),
   'open braces': fill('{a: '),
   'closing brackets': fill(']'),

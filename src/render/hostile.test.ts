@@ -7,13 +7,18 @@ import { renderPlain } from './render.ts';
 // What is hostile in files is read in test/hostile/yaml.test.ts, in a process whose memory is measured.
 
 test('the largest ordinary files are read', () => {
-  const keys = `${head}data:\n${lines(19_000, (index) => `  key-${index}: "value"`)}\n`;
+  const keys = `${head}data:\n${lines(29_000, (index) => `  key-${index}: "value"`)}\n`;
   const text = `${head}data:\n  text: |\n${fill('    a line of text\n', 1_000_000)}`;
   const documents = lines(
     limits.documentsPerFile,
     (index) => `---\n${head.replace('name: a', `name: a${index}`)}`,
   );
-  for (const content of [keys, text, documents]) {
+  // As the CustomResourceDefinitions of Argo CD, KubeRay and the Prometheus operator, each in one file.
+  const schema = lines(28_000, (index) => `  key-${index}: ${'x'.repeat(30)}`);
+  const definitions = ['a', 'b', 'c'].map(
+    (name) => `${head.replace('name: a', `name: ${name}`)}data:\n${schema}`,
+  );
+  for (const content of [keys, text, documents, definitions.join('\n---\n')]) {
     expect(renderPlain([{ path: 'a.yaml', bytes: Buffer.from(content) }]).problems).toEqual([]);
   }
 });

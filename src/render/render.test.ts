@@ -172,7 +172,7 @@ test('problems name file, line and field, and the other files are read', () => {
     'text.yaml:1: is not a Kubernetes object (a mapping)',
     'twice.yaml:7: the same key is written twice in one mapping',
     'open.yaml:6: is not valid YAML: wrong indentation, or an open bracket or quote above',
-    'big.yaml: has 1048577 bytes; at most 1048576 are read; split the file',
+    'big.yaml: has 6291457 bytes; at most 6291456 are read; split the file',
     'latin.yaml:2: is not UTF-8 text',
     'version.yaml:1: directives (%...) are not supported',
   ]);

@@ -138,7 +138,7 @@ const rows: readonly Row[] = [
     on: 'Source',
     condition: 'Rendered',
     reason: 'InvalidManifests',
-    message: /link\.yaml: .*symbolic link/,
+    message: /^link\.yaml: symbolic link/,
   },
   {
     what: 'a submodule',

@@ -156,7 +156,7 @@ describe('validate', () => {
     [
       'a large file',
       { 'a.yaml': `# ${'x'.repeat(20 * 1024 * 1024)}` },
-      /^a\.yaml: has 20971522 bytes; at most 1048576 are read/,
+      /^a\.yaml: has 20971522 bytes; at most 6291456 are read/,
     ],
     [
       'a kustomization',

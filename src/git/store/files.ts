@@ -1,3 +1,4 @@
+import { limits } from '../../api/limits.ts';
 import type { CommitEntry, GitFile, TreeLimits } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import type { FileProblem, GitSource, ManifestFiles } from '../types.ts';
@@ -17,7 +18,7 @@ const DEFAULT_TREE_LIMITS: TreeLimits = {
   maxEntries: 50_000,
   maxFiles: 10_000,
   maxDepth: 64,
-  maxFileBytes: 1_048_576,
+  maxFileBytes: limits.fileBytes,
   maxTotalBytes: 64 * 1_048_576,
 };
 

@@ -285,8 +285,12 @@ describe('encrypted files whose name does not say their format', () => {
   const ini = `[db]\npassword = ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\n\n[sops]\nlastmodified = 2026-11-21T19:59:42Z\nmac = ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\nversion = 3.11.0\n`;
   test.each([
     ['INI, which is not supported', 'app.ini', ini],
-    ['YAML with more nodes than are read', 'data.yaml', `${many(30_000)}${sealedSecret}`],
-    ['YAML under any name with more nodes than are read', 'data.conf', `${many(30_000)}${sealedSecret}`],
+    ['YAML with more nodes than are read', 'data.yaml', `${many(limits.yamlNodes + 1)}${sealedSecret}`],
+    [
+      'YAML under any name with more nodes than are read',
+      'data.conf',
+      `${many(limits.yamlNodes + 1)}${sealedSecret}`,
+    ],
     ['JSON that was cut', 'config.json', asJson.slice(0, -3)],
   ])('%s is refused, with and without a key: ciphertext is never content', async (_, path, text) => {
     const source = { path, bytes: Buffer.from(text) };

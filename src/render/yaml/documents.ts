@@ -26,7 +26,7 @@ export interface YamlLimits {
 export type YamlDocument = Document.Parsed<ParsedNode>;
 
 /** Pieces of text per node that ordinary manifests stay far below; more of them means a bomb of comments or punctuation. */
-const lexemesPerNode = 10;
+const lexemesPerNode = 6;
 /** Documents of the largest size that one file may hold. */
 const largeDocumentsPerFile = 2;
 
@@ -77,10 +77,15 @@ function* syntaxTokens(text: string, limits: YamlLimits): ReturnType<Parser['par
   const most = limits.yamlNodes * lexemesPerNode;
   let inFile = 0;
   let inDocument = 0;
+  let last = '';
   for (const lexeme of createLexer().lex(text)) {
+    // The library folds a text of many lines in fifty times its size.
+    if (lexeme.length > limits.objectBytes)
+      throw new YamlFault(`a value of more than ${limits.objectBytes} characters`, parser.offset);
     yield* parser.next(lexeme);
     inFile += 1;
-    inDocument = lexeme === documentStart ? 0 : inDocument + 1;
+    inDocument = lexeme === documentStart && last !== scalarStart ? 0 : inDocument + 1;
+    last = lexeme;
     if (inDocument > most || inFile > most * largeDocumentsPerFile) {
       throw new YamlFault('too many values in one document or file: split it', parser.offset);
     }
@@ -107,8 +112,9 @@ function createLexer(): Lexer {
   return lexer;
 }
 
-/** What the lexer says before each document. */
-const documentStart = '\u0002';
+/** The mark of a document, and what the lexer says before a text that looks like it. */
+const documentStart = '---';
+const scalarStart = '\u001f';
 
 /** The library's own words may quote the file; these do not. */
 const errorMessages: Readonly<Record<string, string>> = {
@@ -159,12 +165,15 @@ export function decodeText(bytes: Uint8Array): TextResult {
 
 /** Finds the line of an offset, from 1. Made once for a text, then a search by halving. */
 export function lineFinder(text: string): (offset: number) => number {
-  const ends: number[] = [];
-  for (let index = text.indexOf('\n'); index >= 0; index = text.indexOf('\n', index + 1)) ends.push(index);
+  let lines = 0;
+  for (let index = text.indexOf('\n'); index >= 0; index = text.indexOf('\n', index + 1)) lines += 1;
+  const ends = new Uint32Array(lines);
+  for (let index = text.indexOf('\n'), at = 0; index >= 0; index = text.indexOf('\n', index + 1), at += 1)
+    ends[at] = index;
   return (offset) => 1 + firstNotBelow(ends, offset);
 }
 
-function firstNotBelow(sorted: readonly number[], bound: number): number {
+function firstNotBelow(sorted: Uint32Array, bound: number): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {

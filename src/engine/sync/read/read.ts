@@ -63,7 +63,10 @@ async function snapshotAt(
   const leftOut = { folder, rules: source.spec.ignore, signal };
   const tree = withoutIgnored(treeAt(state.repository, commit.commit, signal), leftOut);
   const { files, problems: refused } = await unignored(read, leftOut);
-  const unread = refused.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
+  const unread = refused.map(({ path, message }): FileProblem => {
+    // A problem names its file by itself.
+    return { file: path, line: 0, message: message.replace(`${path}: `, '') };
+  });
   const { builders, builds } = parts;
   const { variables, decryption, capabilities } = inputs ?? (await inputsOf(parts.cluster, source));
   const written = await renderSource(
