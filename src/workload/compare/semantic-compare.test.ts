@@ -20,6 +20,8 @@ describe('covers', () => {
     ],
     ['an annotation that is to be gone', { annotations: {} }, { annotations: { a: null } }],
     ['one of an object that has none', {}, { annotations: { a: null } }],
+    ['what others put into a map that Git leaves empty', { annotations: { a: 'b' } }, { annotations: null }],
+    ['an object that the server keeps empty', { securityContext: {} }, { securityContext: null }],
     [
       'a Secret of a ServiceAccount that its platform added',
       { secrets: [{ name: 'b' }, { name: 'a' }] },

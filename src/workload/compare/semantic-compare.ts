@@ -28,6 +28,9 @@ const exactMaps: ReadonlySet<string> = new Set([
 const quantityMaps: ReadonlySet<string> = new Set(['limits', 'requests', 'overhead', 'hard']);
 const quantityFields: ReadonlySet<string> = new Set(['sizeLimit', 'divisor', 'storage', 'averageValue']);
 
+/** Maps to which each writer adds entries of its own. */
+const sharedMaps: ReadonlySet<string> = new Set(['labels', 'annotations', 'data', 'binaryData']);
+
 /** Fields that the API server keeps at false or zero, since they mean something else when they are left out. */
 const keptAtZero: ReadonlySet<string> = new Set([
   'allowPrivilegeEscalation',
@@ -117,6 +120,8 @@ function compareValues(
   if (isThere && Array.isArray(wanted) && Array.isArray(live))
     return compareLists(live, wanted, place, found);
   if (isThere && isRecord(wanted) && isRecord(live)) return compareRecords(live, wanted, place, found);
+  // An apply of nothing takes no entry of others away.
+  if (wanted === null && isRecord(live) && (sharedMaps.has(place.field) || sizeOf(live) === 0)) return true;
   const isMet = isThere
     ? sameScalar(live, wanted, place)
     : (wanted ?? null) === null ||
