@@ -135,11 +135,11 @@ describe('a Canary that the schema lets in', () => {
     const entries = Array.from({ length: 30_000 }, (_, index) =>
       typeof entry === 'number' ? entry : { ...entry, name: `${entry.name}${index}` },
     );
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     const strategy = list === 'stepWeights' ? { interval: '1m', threshold: 1 } : base;
     const { problems } = lines(checkCanary(canary({ analysis: { ...strategy, [list]: entries } })));
     expect(problems).toEqual([`spec.analysis.${list} has 30000 entries; at most 500 are used`]);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   });
 
   test.each([{ iterations: 0 }, { stepWeight: 0, maxWeight: 200 }, { stepWeights: [] }])(

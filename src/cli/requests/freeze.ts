@@ -117,7 +117,8 @@ export const freezeCommand: CliCommand = {
     ).action(async (flags: ScopeFlags & FreezeFlags) => {
       const { until, reason, startsOnly = false } = flags;
       const windows = windowsOf(flags, Date.now());
-      if (until !== undefined) endOf(until, Date.now());
+      // What cannot be read is refused before anything is asked.
+      if (until !== undefined) endOf(until, 0);
       const result = await withConnection(flags, context, ({ access, client, transport }) =>
         freeze(client, {
           ...scopeOf(flags, access),

@@ -122,10 +122,10 @@ describe('peculiarities', () => {
   });
 
   it('reads a token of very many signs for Bitbucket at once', () => {
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     const token = '@'.repeat(60_000);
     expect(bitbucket.auth({ kind: 'token', token })).toEqual({ kind: 'bearer', token });
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   });
 
   it('escapes evidence that GitLab would read as commands', async () => {

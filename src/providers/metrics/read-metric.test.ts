@@ -224,9 +224,9 @@ describe('what a Prometheus is asked', () => {
 
   it('is asked at once below an address of very many slashes', async () => {
     const { http, address } = await aServer(vector('1'));
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     await readMetric(aSource(inline, `${address}${'/'.repeat(60_000)}prom`), http);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   });
 
   it('is read at once where it is text of very many digits that is no number', async () => {
@@ -238,9 +238,9 @@ describe('what a Prometheus is asked', () => {
       spec: { provider: { type: 'web', address, jsonPointer: '/value' }, query: '' },
     } satisfies MetricTemplate;
     const metric = { name: 'errors', templateRef: { name: 'errors' } };
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     const reading = await readMetric(aSource(metric, '', { template }), http);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
     expect(reading).toEqual({ kind: 'noData', detail: 'the value is not a number' });
   });
 

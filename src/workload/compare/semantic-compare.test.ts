@@ -121,10 +121,10 @@ function ports(port: object): object {
 it('compares thousands of tolerations at once', () => {
   const keys = Array.from({ length: 3_000 }, (_, index) => `k${index}`);
   const wanted = { tolerations: keys.map((key) => ({ key, operator: 'Exists', value: '' })) };
-  const startedMs = performance.now();
+  const started = process.cpuUsage();
   expect(covers(tolerations('added', ...keys), wanted)).toBe(true);
   expect(differencesOf(tolerations(...keys.slice(1)), wanted)).toHaveLength(1);
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });
 
 function tolerations(...keys: string[]): object {

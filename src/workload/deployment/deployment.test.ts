@@ -174,12 +174,12 @@ describe('the view of a Deployment', () => {
   it('compares an image of very many colons at once', () => {
     const images = [':'.repeat(60_000), 'example.com/podinfo:6.0.0'];
     const pods = images.map((image, index) => aPod({ name: `podinfo-primary-new-${index}`, image }));
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
 
     const view = viewOf({ workload: aDeployment(), pods });
 
     expect(view.imagesMatch).toBe(false);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   });
 
   it('leaves out pods of others, and pods that are going away', () => {

@@ -49,11 +49,11 @@ it('chooses by labels', () => {
 
 it('refuses selectors that are made to take long at once, and is in force', () => {
   const selectors = ['a,'.repeat(60_000), 'a,'.repeat(8_000), `(${',('.repeat(8_000)}`];
-  const startedMs = performance.now();
+  const started = process.cpuUsage();
   const reasons = selectors.map(
     (selector) => freezesInForce([freeze('shop', 'a', { selector })], canary, at).freeze?.reason,
   );
-  expect(performance.now() - startedMs).toBeLessThan(500);
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   expect(reasons[0]).toBe('no reason is given (selector is too long)');
   expect(reasons[2]?.length).toBeLessThan(200);
 });
