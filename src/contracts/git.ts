@@ -70,6 +70,8 @@ export interface Repository extends RepositoryWriting {
   treeOidAt(commit: string, path: string, signal?: AbortSignal): Promise<string>;
   /** The manifests below `path`. A commit that is not in the store is fetched by its id; throws NotFound when the server no longer has it. */
   readFiles(commit: string, path: string, options: ReadFilesOptions): Promise<CommitFiles>;
+  /** Author, subject and time of a commit, fetched by id when missing. Throws NotFound. */
+  readCommit(commit: string, signal?: AbortSignal): Promise<CommitInfo>;
   /** What a commit holds at these paths, from the root; no entry for a path that is not there. Throws as `readFiles` does. */
   entriesAt(
     commit: string,

@@ -1,4 +1,3 @@
-import type { CommitInfo } from '../api/observed.ts';
 import type { CommitEntry, CommitFiles, ReadFilesOptions, Repository } from '../contracts/git.ts';
 
 /** Which commit a Source follows. At most one field; none means the branch that the server's HEAD names. */
@@ -32,8 +31,6 @@ export interface GitSource extends Repository {
     paths: readonly string[],
     options: { readonly signal?: AbortSignal; readonly maxFileBytes: number },
   ): Promise<ReadonlyMap<string, CommitEntry>>;
-  /** Author, subject and time of a commit, fetched by id when missing. Throws NotFound. */
-  readCommit(commit: string, signal?: AbortSignal): Promise<CommitInfo>;
   /** Whether the store holds this commit and its root tree. No network. */
   hasCommit(commit: string): Promise<boolean>;
   /** Whether `commit` descends from `ancestor`; unknown when 1,000 commits of history do not show it. May deepen. */

@@ -10,6 +10,7 @@ import {
   eventually,
   follow,
   imageOf,
+  notesOf,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -70,6 +71,9 @@ test('the ledger follows what proved itself, and a new cluster starts from it an
     await other.start();
     await waitForPhase(other, 'Succeeded');
     expect([...seen]).toEqual([undefined, 'shop/web:1', 'shop/web:2']);
+    const from = `the primary starts from the ledger's ${v1.slice(0, 7)} "v1"; head follows as a canary`;
+    expect(notesOf(other, 'StartedFromLedger')).toEqual([from]);
+    expect([...notesOf(bed, 'StartedFromLedger'), ...notesOf(bed, 'LedgerUnavailable')]).toEqual([]);
     await eventually('the ledger moves on', async () => (await refs(ledger))[0] === `${ledger} ${v2}`);
   } finally {
     await other.close();
@@ -97,6 +101,9 @@ test('the ledger brings back nothing that its Source may not write', async () =>
   await waitForPhase(bed, 'Initialized');
 
   expect([...images]).toEqual([undefined, 'shop/web:2']);
+  const why =
+    /^the ledger in Git cannot be used \(.*\); the primary starts from head, which is not proven yet$/;
+  expect(notesOf(bed, 'LedgerUnavailable')).toEqual([expect.stringMatching(why)]);
   const names = bed.sandbox.store.list('/secrets', 'shop').map(({ metadata }) => metadata.name);
   expect(names.filter((name) => name.startsWith('token'))).toEqual([]);
 });

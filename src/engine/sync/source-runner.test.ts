@@ -107,6 +107,7 @@ function createWorld() {
     expectNews: () => undefined,
     poll: async () => ({ kind: 'moved', head: commits.at(-1), refName: 'refs/heads/main' }),
     treeOidAt: async (commit: string) => commit,
+    readCommit: async (commit: string) => ({ ...head, commit }),
     readFiles: async (commit: string) => ({
       files: [{ path: 'app.yaml', oid: commit, bytes: Buffer.from(`${manifest}# ${commit}`) }],
       problems: [] as Array<{ path: string; reason: string; message: string }>,

@@ -93,6 +93,7 @@ const noRepository: Repository = {
   poll: refuse,
   treeOidAt: refuse,
   readFiles: refuse,
+  readCommit: refuse,
   entriesAt: refuse,
   rendering: refuse,
   keep: () => undefined,

@@ -29,7 +29,7 @@ export async function reproduce(context: SourceContext, key: string, commit: str
   const { parts, source, state } = context;
   const signal = AbortSignal.timeout(sourceTimeoutMs(source));
   try {
-    const snapshot = await readSnapshot(apart(context), { commit: bareCommit(commit), signal });
+    const snapshot = await snapshotAt(context, commit, signal);
     const built = releaseIn(parts, snapshot, key);
     if (!built.ok) return built;
     const release = built.ok;
@@ -48,10 +48,16 @@ type BuiltRelease =
 /** A Canary's release at any commit, if the Source may write it. Throws Git's errors. */
 async function releaseAtCommit(context: SyncContext, key: string, commit: string): Promise<BuiltRelease> {
   const { parts, source, signal } = context;
-  const snapshot = await readSnapshot(apart(context), { commit: bareCommit(commit), signal });
+  const snapshot = await snapshotAt(context, commit, signal);
   const plan = snapshot.plans.find(({ canary }) => canaryKey(canary) === key);
   const refusal = plan && refusalOf(source, plan, parts.rights);
   return refusal === undefined ? releaseIn(parts, snapshot, key) : { problem: refusal };
+}
+
+/** A commit that is not to be applied, with author and subject, which people are told. */
+async function snapshotAt(context: SourceContext, commit: string, signal: AbortSignal): Promise<Snapshot> {
+  const snapshot = await readSnapshot(apart(context), { commit: bareCommit(commit), signal });
+  return { ...snapshot, commit: await context.state.repository.readCommit(commit, signal) };
 }
 
 /** The context for reading a commit that is not to be applied: the last good plan plays no part in it. */
