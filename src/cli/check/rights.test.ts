@@ -70,3 +70,20 @@ it('asks for what install grants with the same choice of accounts, and no more',
     ),
   );
 });
+
+it('a right of the dashboard alone is missed where that is served', async () => {
+  const transport = {
+    async request({ body }: { body: { spec: { resourceAttributes: { resource: string } } } }) {
+      const { resource } = body.spec.resourceAttributes;
+      return { status: 201, body: { status: { allowed: resource !== 'subjectaccessreviews' } } };
+    },
+  } as unknown as Transport;
+  const options = { ...installed, ownNamespace: 'holdfast-system', ...usedBy([], 'kubernetes') };
+  const states = async (dashboard: boolean) =>
+    (await checkRights(transport, { ...options, dashboard }))
+      .filter(({ detail }) => detail?.includes('subjectaccessreviews'))
+      .map(({ state }) => state);
+
+  expect(await states(true)).toEqual(['failed']);
+  expect(await states(false)).not.toContain('failed');
+});
