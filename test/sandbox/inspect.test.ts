@@ -1,5 +1,5 @@
 /** What is looked at at three in the morning: objects, Events and logs, on the sandbox. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { EventLine } from '../../src/cli/inspect/event-lines.ts';
 import { scopeOf, watchEvents } from '../../src/cli/inspect/events.ts';
 import { logs } from '../../src/cli/inspect/logs.ts';
@@ -44,6 +44,20 @@ test('tree shows what a Source applies, its Canary, and what belongs to that', a
   expect(lines.find((line) => line.includes('Deployment shop/web-primary'))).toMatch(/healthy +primary/);
   expect(lines.filter((line) => / Deployment shop\/web /.test(line))).toHaveLength(1);
   expect(stdout).toMatch(/Service shop\/web-canary +healthy +service/);
+
+  vi.stubEnv('LC_ALL', 'C');
+  const { stdout: ascii } = await cli('tree', 'source/shop');
+  vi.unstubAllEnvs();
+  const drawn = ascii.trimEnd().split('\n').slice(2);
+  expect(drawn.map((row) => row.replace(/ {3,}.*| {2}healthy.*/, ''))).toEqual([
+    '|- Canary shop/web',
+    '|  |- Deployment shop/web',
+    '|  |- Deployment shop/web-primary',
+    '|  |- Service shop/web',
+    '|  |- Service shop/web-primary',
+    '|  `- Service shop/web-canary',
+    '`- ConfigMap shop/settings',
+  ]);
 
   const { stdout: json } = await cli('tree', 'canary/web', '-o', 'json');
   const [root] = (JSON.parse(json) as { trees: Array<TreeNode & { unread: string[] }> }).trees;
