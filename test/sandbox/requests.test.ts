@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import { history, type PastRelease } from '../../src/cli/history.ts';
 import { setPause, setSuspend } from '../../src/cli/requests/pause.ts';
@@ -16,6 +16,7 @@ import {
 import { request, type VerbCommand, type VerbOptions } from '../../src/cli/requests/verbs.ts';
 import { waitFor } from '../../src/cli/requests/wait.ts';
 import type { Connection } from '../../src/server/connection.ts';
+import { run } from './cli-run.ts';
 import { connectTo } from './connect-to.ts';
 import {
   canary,
@@ -276,4 +277,27 @@ test('a pause that Git sets is not resumed past Git, which would set it again: t
     'Canary shop/web: metadata.annotations.holdfast.dev/pause is set by holdfast, which would set it back; change it there',
   );
   expect((await bed.canary())?.metadata.annotations).toMatchObject({ 'holdfast.dev/pause': 'true' });
+});
+
+test('whoever interrupts a request that nobody has answered is told that it stays, and how to withdraw it', async () => {
+  const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+  await bed.send('POST', canaries, JSON.parse(canary()));
+  const underWay = { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } };
+  await bed.send('PATCH', `${canaries}/web/status`, { status: underWay }, 'application/merge-patch+json');
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
+
+  const command = run('promote', 'web', '-n', 'shop', '--kubeconfig', bed.kubeconfigPath, '--timeout', '3');
+  await eventually('the request is made', async () => {
+    const { annotations = {} } = (await bed.canary())?.metadata ?? {};
+    return 'holdfast.dev/promote' in annotations;
+  });
+  process.emit('SIGINT');
+  const codes = exit.mock.calls;
+  exit.mockRestore();
+  const { text } = await command;
+
+  expect(codes).toEqual([[130]]);
+  expect(text.split('\n')[0]).toBe(
+    'Canary shop/web: promote stays requested. It is carried out later; to withdraw it, run: kubectl -n shop annotate canary/web holdfast.dev/promote-',
+  );
 });

@@ -62,6 +62,8 @@ export interface VerbOptions {
   readonly format: 'text' | 'json' | 'yaml';
   /** Asked for what has an effect to show; absent: not asked. */
   readonly confirm?: Confirm;
+  /** What is said of requests that are made and not answered yet, by Canary. */
+  readonly unanswered?: Map<string, string>;
 }
 
 interface Flags extends WaitFlags {
@@ -80,22 +82,40 @@ export function verbCommand(spec: VerbCommand): CliCommand {
       if (spec.effect) command.option('-y, --yes', 'do not ask on a terminal');
       withTimeout(command, 600).action(async (subject: string | undefined, flags: Flags) => {
         const confirm = confirmOn(process, { isYes: flags.yes === true, isQuiet: flags.output !== 'text' });
-        const result = await withConnection(flags, context, (connection) =>
-          forTargets(connection, 'Canary', { subject, flags }, (target) =>
-            begin(connection.client, systemClock, spec, {
-              ...target,
-              revision: flags.revision ?? flags.to,
-              wait: flags.wait === true,
-              timeoutMs: flags.timeout * 1000,
-              format: flags.output,
-              confirm,
-            }),
+        const result = await tellingOnInterrupt((unanswered) =>
+          withConnection(flags, context, (connection) =>
+            forTargets(connection, 'Canary', { subject, flags }, (target) =>
+              begin(connection.client, systemClock, spec, {
+                ...target,
+                revision: flags.revision ?? flags.to,
+                wait: flags.wait === true,
+                timeoutMs: flags.timeout * 1000,
+                format: flags.output,
+                confirm,
+                unanswered,
+              }),
+            ),
           ),
         );
         emit(result, context);
       });
     },
   };
+}
+
+/** Where Ctrl-C ends the program meanwhile, the lines are printed: what was requested is not taken back by that. */
+async function tellingOnInterrupt<T>(work: (lines: Map<string, string>) => Promise<T>): Promise<T> {
+  const lines = new Map<string, string>();
+  const onSignal = () => {
+    process.stderr.write([...lines.values()].join(''));
+    process.exit(exitCodes.interrupted);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
+  try {
+    return await work(lines);
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
+  }
 }
 
 /** Makes the request and reports the answer; with `wait` also where the release came to rest. Throws ApiError and InputError. */
@@ -188,6 +208,8 @@ async function confirmed(
   await annotate(client, canary, spec.verb, value);
   const digest = isUnderWay ? run?.digest : undefined;
   const asked = { spec, options, canary, value, before, digest, askedMs: clock.nowMs() };
+  const subject = describe(canary);
+  options.unanswered?.set(subject, `${subject}: ${spec.verb} stays requested. ${withdrawal(canary, spec)}\n`);
   return () => answerOf(client, clock, asked);
 }
 
@@ -215,6 +237,7 @@ async function answerOf(
     const isMeant = last === value || (last !== before && last?.split('@')[0] === value.split('@')[0]);
     return isMeant ? answers?.[spec.verb] : undefined;
   });
+  options.unanswered?.delete(describe(canary));
   if (!answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
   const rest = await pollUntil(clock, leftMs(options.timeoutMs), async () => {
@@ -267,8 +290,7 @@ function report(
   const subject = `${describe(canary)}: `;
   if (!answer) {
     const why = 'something else has to end first, or no controller runs, which holdfast check says';
-    const withdraw = `kubectl -n ${namespace} annotate canary/${name} ${annotationPrefix}${spec.verb}-`;
-    const stderr = `${subject}${spec.verb} is requested but not handled yet: ${why}. It is carried out later; to withdraw it, run: ${withdraw}\n`;
+    const stderr = `${subject}${spec.verb} is requested but not handled yet: ${why}. ${withdrawal(canary, spec)}\n`;
     return { stdout: '', stderr, exitCode };
   }
   const how = answer.result === 'Refused' ? `refused (${answer.reason}): ` : '';
@@ -276,6 +298,11 @@ function report(
   const ended = outcome === undefined ? '' : `${printable(`${subject}${outcome}${why ? `: ${why}` : ''}`)}\n`;
   const stdout = answer.result === 'Refused' ? '' : line + ended;
   return { stdout, stderr: answer.result === 'Refused' ? line : '', exitCode };
+}
+
+function withdrawal({ metadata: { namespace, name } }: KubernetesObject, { verb }: VerbCommand): string {
+  const withdraw = `kubectl -n ${namespace} annotate canary/${name} ${annotationPrefix}${verb}-`;
+  return `It is carried out later; to withdraw it, run: ${withdraw}`;
 }
 
 function codeOf(spec: VerbCommand, answer: Report['answer'], outcome: Report['outcome']): 0 | 1 | 3 | 4 {
