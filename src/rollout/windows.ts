@@ -57,6 +57,14 @@ function isPausedByHand({ world }: Context): boolean {
   return world.canary.metadata.annotations?.[pauseAnnotation] === 'true';
 }
 
+/** What has to come before a paused release continues, as a clause; undefined: it is not paused. */
+export function untilResumed(context: Context, run: Run): string | undefined {
+  if (!isPaused(context, run)) return undefined;
+  return isPausedByHand(context)
+    ? 'holdfast resume ends the pause'
+    : 'the freeze is over, or holdfast ignore-window lets it through';
+}
+
 /** Reports why a release is paused; `where` it is. */
 export function notePause(context: Context, where: string): Effects {
   if (isPausedByHand(context))

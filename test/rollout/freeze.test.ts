@@ -49,6 +49,24 @@ describe('a freeze', () => {
     expectSafe(model);
   });
 
+  it('keeps a release from being promoted on request, whose answer says so', () => {
+    const model = atRest();
+    model.commit('b');
+    untilWeight(model, 50);
+    model.freezeFor(undefined);
+    model.ask('promote', 'b');
+    ticks(model, 10);
+    expect(model.status).toMatchObject({ phase: 'Progressing', run: { digest: 'b' } });
+    expect(model.status.answers?.promote?.message).toBe(
+      'sha-b "release b" is promoted on request with a ready canary, once the freeze is over, or holdfast ignore-window lets it through',
+    );
+
+    model.ask('ignore-window', 'b');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expectSafe(model);
+  });
+
   it.each([
     ['a freeze', (model: Model) => model.freezeFor(hourMs)],
     ['a pause', (model: Model) => model.ask('pause', 'true')],

@@ -201,6 +201,9 @@ describe('promote', () => {
     model.ask('promote', 'c');
     settle(model);
     expect(model.status.phase).toBe('Progressing');
+    expect(model.status.answers?.promote?.message).toBe(
+      'sha-c "release c" is promoted on request with a ready canary, once holdfast resume ends the pause',
+    );
     model.ask('pause', '');
     model.until('Succeeded');
     expectSafe(model);

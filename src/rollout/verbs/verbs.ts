@@ -12,7 +12,7 @@ import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
 import { isGoodBack, type PlaceToTry, sideToTry } from '../states/reverting.ts';
 import { isOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
-import { windowWaitMs } from '../windows.ts';
+import { untilResumed, windowWaitMs } from '../windows.ts';
 import {
   describeRelease,
   headRelease,
@@ -170,7 +170,10 @@ const promote: Verb = (context, current, request) => {
       run: { ...state.run, keepWaiting: true },
     });
   const run = { ...state.run, promoteNow: true, approved: ['Waiting', 'WaitingPromotion'] as const };
-  return noted(`${name} is promoted on request as soon as the canary is ready`, { ...state, run });
+  const resumed = untilResumed(context, run);
+  const when =
+    resumed === undefined ? 'as soon as the canary is ready' : `with a ready canary, once ${resumed}`;
+  return noted(`${name} is promoted on request ${when}`, { ...state, run });
 };
 
 /** Opens the gate that a release waits at in phase Waiting or WaitingPromotion; each phase needs its own request. */
