@@ -228,6 +228,21 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     expectCarried(model);
   });
 
+  it('takes no pod from a target that it hands the traffic back to', () => {
+    const model = scaled(kind, { revertOnDeletion: true });
+    model.commit('b');
+    until(model, () => model.route?.canaryWeight === 50);
+    const before = model.target?.desired;
+    model.delete();
+    const seen: number[] = [];
+    until(model, () => {
+      seen.push(model.target?.desired ?? 0);
+      return model.gone;
+    });
+    expect(before).toBeGreaterThan(1);
+    expect(Math.min(...seen)).toBe(before);
+  });
+
   it('leaves a primary that keeps the traffic its scaler when the Canary goes', () => {
     const model = scaled(kind, { revertOnDeletion: true });
     model.behaviours.set('a', { ...GOOD, canaryReady: false });
