@@ -120,7 +120,9 @@ export async function waitFor(
     return { stdout: formatOutput('WaitResult', body, options.format), stderr: '', exitCode };
   }
   const also = why && !message?.includes(why) ? `; why: ${why}` : '';
-  const line = printable(`${describe(canary)}: ${outcome}: ${message ?? ''}${also}`);
+  // A status of Flagger's has no message but in its condition.
+  const told = message ?? conditionOf(status, 'Promoted')?.message;
+  const line = printable(`${describe(canary)}: ${outcome}${told ? `: ${told}` : ''}${also}`);
   return { stdout: `${line}\n`, stderr: '', exitCode };
 }
 
