@@ -103,6 +103,8 @@ export const limits = {
   recordPartBytes: 900 * 1024,
   /** Kept releases per Canary, newest first (design 5). */
   keptRecords: 5,
+  /** Records of one Canary that are read, besides those that its status names. */
+  recordsRead: 20,
   /** Rejected digests per Canary in status (design 2.3). */
   rejectedDigests: 100,
   /** Past releases per Canary in status (design 2.3). */
