@@ -41,6 +41,17 @@ test('discovery adds the other ports of the containers, not those of sidecars an
   ]);
 });
 
+test('tens of thousands of ports are discovered at once', () => {
+  const ports = Array.from({ length: 40_000 }, (_, index) => ({
+    name: `p${index}`,
+    containerPort: index + 1,
+  }));
+  const many = template({ containers: [container({ ports })] });
+  const startedMs = performance.now();
+  expect(servicePorts({ port: 80, portDiscovery: true }, many)).toHaveLength(40_000);
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+});
+
 test.each([['http'], [9898]])('the port that target %s covers is not discovered again', (targetPort) => {
   const names = servicePorts({ port: 80, targetPort, portDiscovery: true }, podinfo).map((port) => port.name);
   expect(names).toEqual(['http', 'http-metrics', 'tcp-podinfo-2']);

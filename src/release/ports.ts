@@ -31,16 +31,22 @@ export function servicePorts(service: ServicePortSpec | undefined, template: Pod
   const ports = [firstPort(service)];
   if (service.portDiscovery !== true) return ports;
   const target = explicitTarget(service) ?? service.port;
+  const [numbers, names] = [new Set(ports.map(numberOfPort)), new Set(ports.map(({ name }) => name))];
   for (const port of containerPorts(template)) {
-    const isKnown = ports.some((other) => other.port === port.port && other.protocol === port.protocol);
+    const isKnown = numbers.has(numberOfPort(port));
     const isNamed = typeof target === 'number' ? port.port === target : port.name === target;
     const isTarget = isNamed && port.protocol === 'TCP';
     if (isKnown || isTarget) continue;
-    const isFree = port.name !== undefined && !ports.some((other) => other.name === port.name);
-    const name = isFree && port.name !== undefined ? port.name : port.fallbackName;
+    const name = port.name !== undefined && !names.has(port.name) ? port.name : port.fallbackName;
     ports.push({ name, protocol: port.protocol, port: port.port, targetPort: port.port });
+    numbers.add(numberOfPort(port));
+    names.add(name);
   }
   return ports;
+}
+
+function numberOfPort({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
+  return `${port}/${protocol}`;
 }
 
 interface ContainerPort {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aSlice } from '../pods/endpoints.test-support.ts';
+import { podFacts } from '../pods/pod-facts.ts';
+import type { Pod } from '../pods/pods.ts';
 import { aDeployment, aPod, containerStatus, viewOf } from './deployment.test-support.ts';
 
 describe('the facts about the pods of a Deployment', () => {
@@ -169,6 +171,20 @@ describe('the view of a Deployment', () => {
     const view = viewOf({ workload: aDeployment(), pods });
 
     expect(view).toMatchObject({ imagesMatch, updatedReadyReplicas: 2 });
+  });
+
+  it('looks at thousands of containers at once', () => {
+    const containers = Array.from({ length: 6_000 }, (_, index) => ({ name: `c${index}`, image: 'app' }));
+    const status = { containerStatuses: containers.map(({ name }) => ({ name, ready: false })) };
+    const pods = ['a', 'b', 'c'].map((name) => {
+      const pod = aPod({ name });
+      return { ...pod, spec: { ...(pod.spec as object), containers }, status };
+    });
+    const template = { spec: { containers } };
+    const startedMs = performance.now();
+    const facts = podFacts(pods as unknown as Pod[], template, { service: undefined });
+    expect(facts.images).toHaveLength(6_000);
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
   });
 
   it('compares an image of very many colons at once', () => {

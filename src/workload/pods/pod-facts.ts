@@ -47,10 +47,11 @@ const mostImages = 4;
 /** Facts about the pods of the current template, and the Service that is to send them requests, if it exists. */
 export function podFacts(pods: readonly Pod[], template: PodTemplate, source: EndpointSource): PodFacts {
   const { initContainers = [], containers } = template.spec;
+  const asked = pods.map((pod) => new Map(containersOf(pod).map(({ name, image = '' }) => [name, image])));
+  const run = pods.map((pod) => new Map(containerStatuses(pod).map(({ name, imageID }) => [name, imageID])));
   const images = [...initContainers, ...containers].map(({ name, image = '' }): ImageView => {
-    const found = pods.map((pod) => containersOf(pod).find((one) => one.name === name)?.image ?? '');
-    const statuses = pods.flatMap(containerStatuses).filter((one) => one.name === name);
-    const ids = statuses.flatMap(({ imageID }) => (imageID ? [imageID] : []));
+    const found = asked.map((ofPod) => ofPod.get(name) ?? '');
+    const ids = run.flatMap((ofPod) => ofPod.get(name) || []);
     return { container: name, image, found: unique(found), ids: unique(ids) };
   });
   const ready = pods.filter(isReady);
