@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { buildRelease } from './build.ts';
 import { container, deployment, releaseInput, template } from './fixtures.test-support.ts';
-import { type ServicePortSpec, servicePorts, undeclaredPort } from './ports.ts';
+import { type ServicePortSpec, servicePorts, undeclaredPort, undeclaredPorts } from './ports.ts';
 
 const podinfo = template({
   containers: [
@@ -41,14 +41,16 @@ test('discovery adds the other ports of the containers, not those of sidecars an
   ]);
 });
 
-test('tens of thousands of ports are discovered at once', () => {
+test('tens of thousands of ports are discovered and compared at once', () => {
   const ports = Array.from({ length: 40_000 }, (_, index) => ({
     name: `p${index}`,
     containerPort: index + 1,
   }));
   const many = template({ containers: [container({ ports })] });
   const startedMs = performance.now();
-  expect(servicePorts({ port: 80, portDiscovery: true }, many)).toHaveLength(40_000);
+  const found = servicePorts({ port: 80, portDiscovery: true }, many);
+  expect(found).toHaveLength(40_000);
+  expect(undeclaredPorts(many, found)).toEqual([]);
   expect(performance.now() - startedMs).toBeLessThan(1_000);
 });
 

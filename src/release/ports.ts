@@ -117,11 +117,13 @@ export function undeclaredPorts(template: PodTemplate, ports: readonly TargetPor
   const declared = declaredPorts(template);
   if (declared.length === 0) return undefined;
   const probed = containersOf(template.spec).flatMap(probedPorts);
-  const isKnown = (number: number, protocol: string) =>
-    declared.some((one) => one.port === number && one.protocol === protocol) ||
-    (protocol === 'TCP' && probed.includes(number));
+  const known = new Set(
+    [...declared, ...probed.map((port) => ({ port, protocol: 'TCP' }))].map(numberOfPort),
+  );
   return ports.flatMap(({ port, targetPort = port, protocol = 'TCP' }) =>
-    typeof targetPort === 'number' && !isKnown(targetPort, protocol) ? [targetPort] : [],
+    typeof targetPort === 'number' && !known.has(numberOfPort({ port: targetPort, protocol }))
+      ? [targetPort]
+      : [],
   );
 }
 
