@@ -115,8 +115,10 @@ export const limits = {
   bookkeepingCharacters: 256 * 1024,
   /** Bytes of it after inflation: a spec, and some reports. */
   bookkeepingBytes: 2 * 1024 * 1024,
-  /** Metrics, webhooks or step weights of an analysis; the CRD, which is Flagger's too, has no bound. */
+  /** Metrics, webhooks, step weights or matches of a Canary; the CRD, which is Flagger's too, has no bound. */
   analysisEntries: 500,
+  /** Conditions of a route for an A/B test. */
+  routeConditions: 10_000,
   /** Check results per Canary in status. */
   statusChecks: 100,
   /** Serving workloads per Canary in status. */

@@ -142,6 +142,15 @@ describe('a Canary that the schema lets in', () => {
     expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   });
 
+  test('is stopped where each of its matches in each match of the service makes more conditions than fit', () => {
+    const match = Array.from({ length: 400 }, (_, index) => ({ headers: { a: { exact: `${index}` } } }));
+    const spec = { analysis: { ...base, match }, service: { port: 80, match } };
+    expect(lines(checkCanary(canary(spec))).problems).toEqual([
+      'spec.analysis.match makes 160000 conditions with spec.service.match; at most 10000 are used',
+    ]);
+    expect(lines(checkCanary(canary({ ...spec, service: { port: 80 } }))).problems).toEqual([]);
+  });
+
   test.each([{ iterations: 0 }, { stepWeight: 0, maxWeight: 200 }, { stepWeights: [] }])(
     'may have any number of iterations and steps with provider kubernetes, which has its own for them: %j',
     (steps) => {

@@ -67,19 +67,26 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   return found;
 }
 
-/** Entries are compared with each other, and asked at every check: more of them than anybody needs could stop the process. */
-function longLists({ spec: { analysis } }: Canary): Problem[] {
-  const { metrics, webhooks, stepWeights } = analysis;
-  return Object.entries({ metrics, webhooks, stepWeights }).flatMap(([name, entries = []]) =>
-    entries.length <= limits.analysisEntries
+/** Entries are compared with each other, asked at every check, or combined: more of them than anybody needs could stop the process. */
+function longLists({ spec: { analysis, service } }: Canary): Problem[] {
+  const lists = {
+    'spec.analysis.metrics': analysis.metrics,
+    'spec.analysis.webhooks': analysis.webhooks,
+    'spec.analysis.stepWeights': analysis.stepWeights,
+    'spec.analysis.match': analysis.match,
+    'spec.service.match': service?.match,
+  };
+  const most = limits.analysisEntries;
+  const long = Object.entries(lists).flatMap(([path, entries = []]) =>
+    entries.length <= most
       ? []
-      : [
-          {
-            path: `spec.analysis.${name}`,
-            message: `has ${entries.length} entries; at most ${limits.analysisEntries} are used`,
-          },
-        ],
+      : [{ path, message: `has ${entries.length} entries; at most ${most} are used` }],
   );
+  // A route for an A/B test has each match of the one in each of the other.
+  const conditions = (analysis.match?.length ?? 0) * (service?.match?.length ?? 0);
+  if (long.length > 0 || conditions <= limits.routeConditions) return long;
+  const message = `makes ${conditions} conditions with spec.service.match; at most ${limits.routeConditions} are used`;
+  return [{ path: 'spec.analysis.match', message }];
 }
 
 /** Two names of one field must not say two things. */
