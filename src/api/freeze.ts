@@ -2,13 +2,13 @@
  * A freeze holds the rollouts of many Canaries (issue 15, 6; ADR 44): a ConfigMap with this label. In Holdfast's own namespace it covers all
  * Canaries, elsewhere those of its namespace; `data.selector` chooses among them by labels, `data.windows` the times (ADR 48).
  */
-import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
 import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from './kubernetes.ts';
 import { beginningOf, limits } from './limits.ts';
 import { problemOf } from './problems.ts';
 import { lengthProblem, type SourceWindow, windowSchema } from './source/source.ts';
 import { parseTimeMs } from './time.ts';
+import { readYaml } from './yaml.ts';
 
 export const freezeLabel = 'holdfast.dev/freeze';
 
@@ -94,7 +94,7 @@ function readWindows(text: string): readonly SourceWindow[] {
 
 function parsed(text: string): unknown {
   try {
-    return parseYaml(text, { maxAliasCount: 0, logLevel: 'error' });
+    return readYaml(text);
   } catch {
     throw new Error('windows cannot be read as YAML');
   }

@@ -1,11 +1,11 @@
 /** Canary (flagger.app/v1beta1): every field Flagger 1.44 accepts, and the optional ones of design section 2.3. */
-import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
 import type { KubernetesObject } from '../kubernetes.ts';
 import { beginningOf, limits } from '../limits.ts';
 import { type Problem, problemOf } from '../problems.ts';
 import { stringMap, text } from '../schema.ts';
 import { durationOr, parseDurationMs } from '../time.ts';
+import { readYaml } from '../yaml.ts';
 import {
   type AlertSeverity,
   type CanaryAlert,
@@ -145,7 +145,7 @@ export function withAnnotatedPostPromotion(canary: Canary): { canary: Canary; pr
     return { canary, problems: [{ path: atText, message: 'is too long' }] };
   let value: unknown;
   try {
-    value = parseYaml(text, { maxAliasCount: 0, logLevel: 'error' });
+    value = readYaml(text);
   } catch {
     return { canary, problems: [{ path: atText, message: 'cannot be read as YAML' }] };
   }

@@ -1,0 +1,18 @@
+import { Lexer, Parser, parse } from 'yaml';
+
+/** Entries of the parser's stack: block collections put up to two on it. */
+const deepest = 2 * 32 + 4;
+
+/**
+ * Reads a short text of YAML without aliases. The library recurses as deep as a text is nested, and at the end of its stack the JavaScript engine
+ * may end the process instead of throwing: deeper texts are refused before. Throws Error.
+ */
+export function readYaml(text: string): unknown {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(text)) {
+    // Whole documents come out of it, which are not needed.
+    Array.from(parser.next(lexeme));
+    if (parser.stack.length > deepest) throw new Error('it is nested too deeply');
+  }
+  return parse(text, { maxAliasCount: 0, logLevel: 'error' });
+}
