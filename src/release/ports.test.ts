@@ -47,11 +47,11 @@ test('tens of thousands of ports are discovered and compared at once', () => {
     containerPort: index + 1,
   }));
   const many = template({ containers: [container({ ports })] });
-  const startedMs = performance.now();
+  const started = process.cpuUsage();
   const found = servicePorts({ port: 80, portDiscovery: true }, many);
   expect(found).toHaveLength(40_000);
   expect(undeclaredPorts(many, found)).toEqual([]);
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });
 
 test.each([['http'], [9898]])('the port that target %s covers is not discovered again', (targetPort) => {

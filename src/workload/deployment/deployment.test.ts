@@ -181,10 +181,10 @@ describe('the view of a Deployment', () => {
       return { ...pod, spec: { ...(pod.spec as object), containers }, status };
     });
     const template = { spec: { containers } };
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     const facts = podFacts(pods as unknown as Pod[], template, { service: undefined });
     expect(facts.images).toHaveLength(6_000);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   });
 
   it('compares an image of very many colons at once', () => {
