@@ -303,7 +303,7 @@ data: {${data}, reason: sale}
     ]);
     const elsewhere = deployment.replace('namespace: shop', 'namespace: kube-system');
     expect((await report({ 's.yaml': source, 'd.yaml': elsewhere })).lines).toEqual([
-      'd.yaml:1: Deployment kube-system/web: namespace kube-system is not in spec.allow.namespaces of the Source',
+      'd.yaml:1: Deployment kube-system/web: namespace kube-system is closed to Sources without spec.allow.namespaces; name it there with every other namespace that the Source writes, and if some of its kinds are in no namespace, all its kinds in spec.allow.kinds',
     ]);
   });
 

@@ -124,10 +124,15 @@ function whyNotInList({ spec }: Source, object: KubernetesObject): string | unde
   if (namespace === undefined) {
     const isOwn = object.kind === 'Namespace' && namespaces?.includes(name) === true;
     if (!namespaces || isNamed || isOwn) return undefined;
-    return `${object.kind} ${name} is in no namespace, and the Source is confined by spec.allow.namespaces; name the kind in spec.allow.kinds`;
+    return `${object.kind} ${name} is in no namespace, and the Source is confined by spec.allow.namespaces; name the kind in spec.allow.kinds${kinds ? '' : ', with every other kind that the Source writes'}`;
   }
-  const isAllowed = namespaces ? namespaces.includes(namespace) : namespace !== systemNamespace;
-  return isAllowed ? undefined : `namespace ${namespace} is not in spec.allow.namespaces of the Source`;
+  if (!namespaces)
+    return namespace === systemNamespace
+      ? `namespace ${namespace} is closed to Sources without spec.allow.namespaces; name it there with every other namespace that the Source writes, and if some of its kinds are in no namespace, all its kinds in spec.allow.kinds`
+      : undefined;
+  return namespaces.includes(namespace)
+    ? undefined
+    : `namespace ${namespace} is not in spec.allow.namespaces of the Source`;
 }
 
 /** Throws EngineError NotAllowed. */
