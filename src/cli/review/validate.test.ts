@@ -59,7 +59,10 @@ function write(files: Record<string, string>): void {
 }
 
 /** Lines of the report without the folder's name. */
-async function report(files: Record<string, string>, options: { strict?: boolean } = {}) {
+async function report(
+  files: Record<string, string>,
+  options: { strict?: boolean; selectorLabels?: string[] } = {},
+) {
   write(files);
   const result = reportText(await validate({ paths: [folder], ...options }), screen);
   const lines = result.stdout.replaceAll(`${folder}/`, '').trim().split('\n');
@@ -98,6 +101,32 @@ describe('validate', () => {
     expect(lines[0]).toContain('b.yaml:7');
     for (const selector of ['{}', '{matchLabels: {team: a}}', '{matchLabels: {app: other}}'])
       expect((await report({ ...files(selector), 'c.yaml': '' })).lines).toEqual([]);
+  });
+
+  it('warns of pods of other workloads that the Services of a Canary would select', async () => {
+    const worker = (labels: string) =>
+      deployment
+        .replace('name: web,', 'name: worker,')
+        .replace('matchLabels: {app: web}', `matchLabels: ${labels}`)
+        .replace('labels: {app: web}', `labels: ${labels}`);
+    const files = (other: string) => ({ 'a.yaml': `${canary}---\n${deployment}`, 'b.yaml': other });
+
+    const shared = await report(files(worker('{app: web, component: worker}')));
+
+    expect(shared.exitCode).toBe(0);
+    expect(shared.lines.join(' ').replace(/\s+/g, ' ')).toMatch(
+      /^a\.yaml:\d+: warning: spec\.selector\.matchLabels: the pods of Deployment worker have app=web, too, and the Services of Canary web select by this label alone/,
+    );
+    const parts = {
+      'a.yaml': `${canary}---\n${deployment.replaceAll('{app: web}', '{app: web, part: web}')}`,
+    };
+    const options = { selectorLabels: ['part', 'app'] };
+    expect((await report({ ...parts, 'b.yaml': worker('{app: web, part: worker}') }, options)).lines).toEqual(
+      [],
+    );
+    const elsewhere = worker('{app: web}').replace('namespace: shop', 'namespace: other');
+    for (const other of [worker('{app: worker}'), worker('{component: web}'), elsewhere])
+      expect((await report(files(other))).lines).toEqual([]);
   });
 
   it.each([

@@ -13,8 +13,10 @@ import {
   type Tone,
 } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { defaultSelectorLabels } from '../../workload/shared/metadata.ts';
 import { type CliCommand, emit } from '../command.ts';
 import {
+  commaList,
   crossNamespaceRefsOption,
   namespaceName,
   noCrossNamespaceRefsOption,
@@ -28,6 +30,7 @@ interface ValidateFlags extends ProgramFlags {
   readonly strict: boolean;
   readonly namespace?: string;
   readonly meshProvider: string;
+  readonly selectorLabels: string[];
   readonly crossNamespaceRefs: boolean;
   readonly output: 'text' | DataFormat;
 }
@@ -46,11 +49,17 @@ export const validateCommand: CliCommand = {
       .option('--no-strict', 'report unknown fields as warnings')
       .addOption(new Option('--strict', 'the default').hideHelp())
       .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
+      .option(
+        '--selector-labels <names>',
+        'labels that tell primary from canary pods (comma-separated)',
+        commaList,
+        [...defaultSelectorLabels],
+      )
       .addOption(crossNamespaceRefsOption())
       .addOption(noCrossNamespaceRefsOption())
       .addOption(outputOption('text', ['text', 'json', 'yaml']));
     withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
-      const { strict, namespace, meshProvider: defaultProvider } = flags;
+      const { strict, namespace, meshProvider: defaultProvider, selectorLabels } = flags;
       const forbidsOtherNamespaces = !flags.crossNamespaceRefs;
       const programs = programsIn(flags, process.env);
       const validation = await validate({
@@ -58,6 +67,7 @@ export const validateCommand: CliCommand = {
         strict,
         namespace,
         defaultProvider,
+        selectorLabels,
         forbidsOtherNamespaces,
         programs,
       });
