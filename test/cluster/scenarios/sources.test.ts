@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { createTestKeys } from '../../../src/git/testing/signing.ts';
@@ -95,6 +96,47 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.commit('nothing is left', { 'a.json': null });
     await shop.untilSays('Pruned', 'PruneNeedsApproval');
     expect(await shop.read('ConfigMap', 'a')).toBeDefined();
+    await shop.program.stop();
+  });
+
+  test('what Git empties is applied whole at once, and not only when Holdfast starts again', async () => {
+    const namespace = 'src-emptied';
+    await bed.createNamespace(namespace);
+    const workload = (podAntiAffinity: object) => {
+      const object = deployment({ name: 'web', image: 'app:v1', replicas: 0 });
+      const { spec } = (object.spec as { template: { spec: Record<string, unknown> } }).template;
+      spec.affinity = { podAntiAffinity };
+      return object;
+    };
+    const labelSelector = { matchLabels: { app: 'web' } };
+    const apart = { weight: 1, podAffinityTerm: { topologyKey: 'node', labelSelector } };
+    const preferred = { preferredDuringSchedulingIgnoredDuringExecution: [apart] };
+    const shop = await open(namespace, { 'web.json': workload(preferred) }, {});
+    await shop.untilSays('Applied', 'Applied');
+    const affinityOf = async () => {
+      const web = (await shop.read('Deployment', 'web'))?.spec as {
+        template: { spec: { affinity?: unknown } };
+      };
+      return web.template.spec.affinity;
+    };
+
+    await shop.commit('nothing is to be apart', { 'web.json': workload({}) });
+    await shop.until('it is as it would be made anew', async () =>
+      isDeepStrictEqual(await affinityOf(), { podAntiAffinity: {} }),
+    );
+    const before = (await shop.read('Deployment', 'web'))?.metadata.generation;
+    await shop.program.stop();
+    const started = Date.now();
+    shop.program.start();
+    await shop.until('it was applied once more', async () => {
+      const patches = bed.auditedRequests({ user: `system:serviceaccount:${namespace}:holdfast` });
+      return patches.some(
+        ({ verb, objectRef, requestReceivedTimestamp }) =>
+          verb === 'patch' && objectRef?.name === 'web' && Date.parse(requestReceivedTimestamp) > started,
+      );
+    });
+
+    expect((await shop.read('Deployment', 'web'))?.metadata.generation).toBe(before);
     await shop.program.stop();
   });
 

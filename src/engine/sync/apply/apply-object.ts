@@ -19,7 +19,7 @@ import {
   releasedReplicas,
   rolloutManager,
 } from '../../../workload/compare/managed-fields.ts';
-import { covers } from '../../../workload/compare/semantic-compare.ts';
+import { covers, storedDifferencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
 import { withEncodedData } from '../../../workload/shared/configs.ts';
 import { withAccountTaken } from '../../applied.ts';
@@ -145,6 +145,21 @@ function refuseUnlabelled({ written }: ContestedWrite): void {
     throw notKept(`${describe(written)}: its label ${partOfLabel} is gone`);
 }
 
+/**
+ * The API server has dropped an empty map or list of Git since the same write emptied it. The next write of the same would bring it, which of a pod template
+ * replaces the pods: not at the next start of Holdfast, when nobody changes anything.
+ */
+function losesEmpty(before: KubernetesObject, wanted: KubernetesObject, after: KubernetesObject): boolean {
+  const missing = (stored: KubernetesObject) =>
+    storedDifferencesOf(stored, wanted)
+      .filter(({ live, wanted: empty }) => {
+        return live === undefined && typeof empty === 'object' && Object.keys(empty ?? {}).length === 0;
+      })
+      .map(({ path }) => path);
+  const known = missing(before);
+  return missing(after).some((path) => !known.includes(path));
+}
+
 async function writeOne(
   { parts, source }: SyncContext,
   {
@@ -155,11 +170,16 @@ async function writeOne(
 ): Promise<ContestedWrite> {
   const cluster = clusterOf(parts, source);
   if (live && !isShared) await takeOverFields(cluster, live, wanted);
-  try {
-    return await applyOverOthers(cluster, withAccountTaken(wanted, live), {
-      over: isShared && live ? versionOf(live) : undefined,
-      timed: async (fields) => withTimes(fields, await cluster.get(referenceOf(wanted))),
+  const timed = async (fields: readonly Contested[]) =>
+    withTimes(fields, await cluster.get(referenceOf(wanted)));
+  const write = (over: KubernetesObject | undefined) =>
+    applyOverOthers(cluster, withAccountTaken(wanted, live), {
+      ...{ over: isShared && over ? versionOf(over) : undefined, timed },
     });
+  try {
+    const first = await write(live);
+    if (!live || !losesEmpty(live, wanted, first.written)) return first;
+    return { ...first, written: (await write(first.written)).written };
   } catch (error) {
     if (!live || !isImmutableChange(error)) throw error;
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
