@@ -9,7 +9,7 @@ import { primaryScaler, scalerKindOf } from '../../workload/scaler.ts';
 import { RefusedError } from '../../workload/shared/workload-kind.ts';
 import type { Severity } from './kinds.ts';
 import { kubernetesProblems } from './kubernetes-objects.ts';
-import { selectorFindings, sharedLabelFindings } from './selectors.ts';
+import { selectorFindings } from './selectors.ts';
 
 /** Something to say about a place in a file. */
 export interface Finding extends FileProblem {
@@ -78,8 +78,7 @@ function planFindings(
         severity: 'warning',
       }),
     );
-    const sides = { canary, plan, primary: primary.workload };
-    const selectors = [...selectorFindings(rendered, sides), ...sharedLabelFindings(rendered, sides)].map(
+    const selectors = selectorFindings(rendered, { canary, plan, primary: primary.workload }).map(
       (doubt): Finding => ({ ...doubt, severity: 'warning' }),
     );
     return [...scaler, ...doubts, ...missing, ...selectors];

@@ -22,43 +22,9 @@ const podSelectors: Readonly<Record<string, (spec: Readonly<Record<string, unkno
   'monitoring.coreos.com PodMonitor': ({ selector }) => selector,
 };
 
-/**
- * Objects that select the target's pods and not those of its primary, which alone run between releases: a Service without endpoints, a budget or a policy
- * that covers nothing. Those that Holdfast writes itself are left out.
- */
+/** What select the wrong pods beside a Canary: objects of Git that miss the pods of its primary, and its own Services that meet those of other workloads. */
 export function selectorFindings(
-  { objects, lineOf }: RenderResult,
-  {
-    canary,
-    plan,
-    primary,
-  }: { canary: Canary; plan: CanaryPlan & { state: 'release' }; primary: KubernetesObject },
-): FileProblem[] {
-  const target = plan.target.object;
-  if (isService(target) || sharesWorkload(canary.spec.provider)) return [];
-  const [ofTarget, ofPrimary] = [podLabels(target), podLabels(primary)];
-  const own = Object.entries(ofPrimary).find(([key, value]) => ofTarget[key] !== value);
-  if (!own) return [];
-  const written = Object.values(serviceNames(canary));
-  return objects
-    .filter(({ object }) => object.metadata.namespace === target.metadata.namespace)
-    .filter(({ object }) => !isService(object) || !written.includes(object.metadata.name))
-    .flatMap(({ object, origin }): FileProblem[] => {
-      const [group = ''] = object.apiVersion.includes('/') ? object.apiVersion.split('/') : [];
-      const selector = podSelectors[`${group} ${object.kind}`]?.(recordOf(object.spec));
-      if (!isRecord(selector) || !selects(selector, ofTarget) || selects(selector, ofPrimary)) return [];
-      const field = object.kind === 'NetworkPolicy' ? 'spec.podSelector' : 'spec.selector';
-      const message = `selects the pods of ${target.kind} ${target.metadata.name}, of which there are none between releases, and not those of its primary, which have ${own.join('=')}; select by another label of the pod template`;
-      return [{ file: origin.file, line: lineOf(origin, field), field, message }];
-    });
-}
-
-/**
- * Other workloads whose pods have the value that tells the target's pods apart, as the components of a chart share `app.kubernetes.io/name`: the
- * Services that Holdfast writes select by that label alone, and would send requests to them.
- */
-export function sharedLabelFindings(
-  { objects, lineOf }: RenderResult,
+  rendered: RenderResult,
   {
     canary,
     plan,
@@ -67,32 +33,71 @@ export function sharedLabelFindings(
 ): FileProblem[] {
   const { object: target, origin } = plan.target;
   if (isService(target) || sharesWorkload(canary.spec.provider)) return [];
-  const [ofTarget, ofPrimary] = [podLabels(target), podLabels(primary)];
-  const [key] = Object.entries(ofPrimary).find(([name, value]) => ofTarget[name] !== value) ?? [];
+  const labels = { target: podLabels(target), primary: podLabels(primary) };
+  const [key] = Object.entries(labels.primary).find(([name, value]) => labels.target[name] !== value) ?? [];
   if (key === undefined) return [];
-  const others = objects.filter(
+  const beside = rendered.objects.filter(
     ({ object }) =>
-      object.metadata.namespace === target.metadata.namespace &&
-      objectKey(object) !== objectKey(target) &&
-      templateLabels(object)[key] === ofTarget[key],
+      object.metadata.namespace === target.metadata.namespace && objectKey(object) !== objectKey(target),
   );
-  if (others.length === 0) return [];
+  const written = Object.values(serviceNames(canary));
+  const selecting = beside.filter(
+    ({ object }) => !isService(object) || !written.includes(object.metadata.name),
+  );
+  const shared = sharedLabel(beside, canary, { key, value: labels.target[key] });
+  const field = 'spec.selector.matchLabels';
+  return [
+    ...selecting.flatMap(({ object, origin: place }): FileProblem[] => {
+      const selectorField = missesPrimary(object, labels);
+      if (!selectorField) return [];
+      const message = `selects the pods of ${target.kind} ${target.metadata.name}, of which there are none between releases, and not those of its primary, which have ${key}=${labels.primary[key]}; select by another label of the pod template`;
+      return [
+        { file: place.file, line: rendered.lineOf(place, selectorField), field: selectorField, message },
+      ];
+    }),
+    ...(shared ? [{ file: origin.file, line: rendered.lineOf(origin, field), field, message: shared }] : []),
+  ];
+}
+
+/**
+ * The field by which an object selects the target's pods and not those of its primary, which alone run between releases: a Service without endpoints, a
+ * budget or a policy that covers nothing.
+ */
+function missesPrimary(
+  { apiVersion, kind, spec }: KubernetesObject,
+  { target, primary }: { readonly target: Labels; readonly primary: Labels },
+): string | undefined {
+  const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
+  const selector = podSelectors[`${group} ${kind}`]?.(recordOf(spec));
+  if (!isRecord(selector) || !selects(selector, target) || selects(selector, primary)) return undefined;
+  return kind === 'NetworkPolicy' ? 'spec.podSelector' : 'spec.selector';
+}
+
+/**
+ * Which other workloads' pods have the value that tells the target's pods apart, as the components of a chart share `app.kubernetes.io/name`: the
+ * Services that Holdfast writes select by that label alone, and would send requests to them.
+ */
+function sharedLabel(
+  beside: RenderResult['objects'],
+  canary: Canary,
+  { key, value }: { readonly key: string; readonly value: string | undefined },
+): string | undefined {
+  const others = beside.filter(({ object }) => templateLabels(object)[key] === value);
+  if (others.length === 0) return undefined;
   const shown = others.slice(0, 3).map(({ object }) => `${object.kind} ${object.metadata.name}`);
   const more = others.length > 3 ? ` and ${others.length - 3} more` : '';
-  const field = 'spec.selector.matchLabels';
-  const message = `the pods of ${shown.join(', ')}${more} have ${key}=${String(ofTarget[key])}, too, and the Services of Canary ${canary.metadata.name} select by this label alone, so that they get its requests; give each its own value, or choose a label that differs with --selector-labels, here and of holdfast run`;
-  return [{ file: origin.file, line: lineOf(origin, field), field, message }];
+  return `the pods of ${shown.join(', ')}${more} have ${key}=${value}, too, and the Services of Canary ${canary.metadata.name} select by this label alone, so that they get its requests; give each its own value, or choose a label that differs with --selector-labels, here and of holdfast run`;
 }
 
 /** Of whatever makes pods; others have none. */
-function templateLabels(object: KubernetesObject): Labels {
+function templateLabels(object: KubernetesObject): Readonly<Record<string, unknown>> {
   const template = recordOf(valueAt(object, podTemplatePath(object.kind)));
   return Array.isArray(recordOf(template.spec).containers)
     ? recordOf(recordOf(template.metadata).labels)
     : {};
 }
 
-type Labels = Readonly<Record<string, unknown>>;
+type Labels = Readonly<Record<string, string>>;
 
 function podLabels(target: KubernetesObject): Labels {
   return templateOf({ target }).metadata?.labels ?? {};
