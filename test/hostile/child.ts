@@ -53,7 +53,7 @@ async function readGit(task: Task & { kind: 'git' }) {
 }
 
 function readYaml({ name }: Task & { kind: 'yaml' }) {
-  const content = hostileFiles[name];
+  const content = hostileFiles[name]?.();
   if (content === undefined) throw new Error(`there is no hostile file ${name}`);
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   const { objects, problems } = renderPlain([{ path: 'a.yaml', bytes }]);
