@@ -45,7 +45,7 @@ describe('drift', () => {
       'our own patch',
       { kind: 'own' },
       { minReadySeconds: 60 },
-      [owner('holdfast-rollout', { 'f:minReadySeconds': {} })],
+      [owner('holdfast-rollout', { 'f:minReadySeconds': {} }, { operation: 'Update' })],
     ],
     [
       'a container of ours, set by hand under our own name',

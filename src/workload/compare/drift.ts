@@ -63,7 +63,8 @@ function isOthers(entry: ManagedFieldsEntry, { live, wanted, manager }: Comparis
   if (entry.manager !== manager) return true;
   if (entry.operation !== 'Update') return false;
   const named = namedPart(wanted, entry.fieldsV1 ?? {}) as { spec?: { template?: unknown } };
-  return !coversWorkload(live, { spec: { template: named.spec?.template } });
+  const template = named.spec?.template;
+  return template !== undefined && !coversWorkload(live, { spec: { template } });
 }
 
 /** The manager other than ours of a field that differs from what is wanted; undefined where no entry names one. */
