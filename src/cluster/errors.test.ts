@@ -71,9 +71,17 @@ describe('errorFromStatus', () => {
     ],
     [403, `${webhook}[spec.a: Invalid value: 2: field is immutable, spec.b: Required value]`, false],
     [403, `${webhook}label team is missing`, false],
+    [403, `${webhook}[digests] container app uses an image without an immutable digest`, false],
+    [403, `${webhook}Deployments may not be changed before Monday`, false],
+    [403, `${webhook}[class] field is immutable\n[team] label team is missing`, false],
+    [
+      422,
+      `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'tags' with binding 'tags' denied request: use immutable tags`,
+      false,
+    ],
     [403, 'deployments "web" is forbidden: the policy of immutable names', false],
   ])(
-    'knows from a webhook as well that a field cannot be changed in place: %i %s',
+    'knows from a webhook or a policy as well that a field cannot be changed in place: %i %s',
     (status, why, isImmutable) => {
       expect(errorFromStatus(deployment, status, failure(status, 'Forbidden', why))).toMatchObject({
         isImmutable,

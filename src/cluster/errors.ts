@@ -188,13 +188,19 @@ function isOfWebhook({ code, message }: StatusBody): boolean {
   return code === 403 && text(message).startsWith('admission webhook "');
 }
 
+/** Policies speak of more than fields, as of images without an immutable tag, or of a time at which nothing may be changed. */
+const isPolicy = /^admission webhook "|ValidatingAdmissionPolicy '/;
+const namesField = /\bfields?\b|\bspec\.\w|\b(is|are) immutable\b/i;
+
 /** Every cause counts, also of several in one message: an object with other errors as well could not be recreated. */
 function saysImmutable(status: StatusBody, causes: readonly Cause[]): boolean {
+  const whole = text(status.message);
   const said =
     causes.length > 0
       ? causes.map(({ message }) => text(message))
-      : text(status.message).split(/, (?=[\w.[\]-]+: )/);
-  return said.every((message) => immutableWords.test(message));
+      : whole.split(/, (?=[\w.[\]-]+: )|\s*\n\s*/);
+  const needsField = isPolicy.test(whole);
+  return said.every((message) => immutableWords.test(message) && (!needsField || namesField.test(message)));
 }
 
 const kindByStatus: Readonly<Record<number, ApiErrorKind>> = {

@@ -475,7 +475,7 @@ describe('what cannot be changed in place', () => {
   test('is made anew also where an admission webhook says so', async () => {
     await follow({ 'a.json': configMap('info') }, { force: true });
     const before = (await live())?.metadata.uid;
-    const message = 'admission webhook "a" denied the request: data may not change';
+    const message = 'admission webhook "a" denied the request: field data may not change';
     let isThere = true;
     bed.sandbox.fault(({ method, path }) => {
       if (!path.endsWith('/configmaps/a')) return undefined;
