@@ -422,6 +422,22 @@ describe('fields of others', () => {
     await eventually('Git has the pods again', async () => (await replicas()) === 5);
   });
 
+  test('are none where Git gave a number of pods up and has one again', async () => {
+    const none = JSON.parse(deployment('shop/web:2'));
+    delete none.spec.replicas;
+    await follow({ 'web.json': deployment('shop/web:1', { replicas: 3 }) });
+    await bed.commit('none', { 'web.json': JSON.stringify(none) });
+    await eventually('it is applied', async () =>
+      JSON.stringify(await bed.get('apps/v1', 'Deployment', 'web')).includes('web:2'),
+    );
+
+    await bed.commit('back in Git', { 'web.json': deployment('shop/web:2', { replicas: 5 }) });
+
+    await eventually('Git has the pods again', async () => (await replicas()) === 5);
+    await bed.pass(1_000);
+    expect(notesOf(bed, 'FieldsTaken')).toEqual([]);
+  });
+
   test('of an object that was there before are as in Git from then on, which is an event', async () => {
     await bed.send('POST', configMaps, JSON.parse(configMap('debug')));
 

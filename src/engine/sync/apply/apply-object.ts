@@ -13,6 +13,7 @@ import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import {
   inheritedFields,
+  isOfHoldfast,
   isOfPeople,
   managedFieldsOf,
   ownedAlone,
@@ -98,7 +99,7 @@ export async function applyObject(
   // Others may have taken a field of ours with the value that it had.
   if (hasDrifted && isWritten && (!live || write.taken.length > 0 || !covers(live, wanted)))
     return { changed, drift: driftFound(wanted, live, write.taken) };
-  return { changed, taken: write.taken };
+  return { changed, taken: write.taken.filter((field) => !isOfHoldfast(field)) };
 }
 
 /**
