@@ -267,8 +267,8 @@ function untilLeftAlone(context: Context, before: Held, statusNote: Effects): Ou
   const { run } = before;
   const { intervalMs, progressDeadlineMs } = context.plan.postPromotion;
   const isChanged = restoreTemplate(context, run.digest) !== undefined;
-  // Not with each look, which would write the status again and again while the write is refused.
-  const isOld = remainingMs(context, run.stepTime, intervalMs) === 0;
+  // Not with each look, which would write the status again and again while the write is refused; but well within the deadline.
+  const isOld = remainingMs(context, run.stepTime, Math.min(intervalMs, progressDeadlineMs / 2)) === 0;
   const state = isChanged && isOld ? withRun(before, { stepTime: context.now }) : before;
   const leftMs = remainingMs(context, state.run.stepTime, progressDeadlineMs);
   if (!isChanged && leftMs === 0)

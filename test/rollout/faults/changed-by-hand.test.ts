@@ -89,6 +89,20 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
     },
   );
 
+  it('by a controller, where checks are further apart than the deadline: it is held once as well', () => {
+    const model = live({ postPromotion: { ...slow.postPromotion, interval: '3m' } });
+    model.commit('b');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    const before = model.events.length;
+    for (let edits = 0; edits < 60; edits += 1) {
+      model.editPrimary();
+      pass(model, 20_000);
+    }
+    expect(model.events.slice(before).map(({ reason }) => reason)).toEqual(['Held']);
+    pass(model, 900_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+  });
+
   it('while the primary takes it over: the traffic comes to what was tested', () => {
     const model = live({ ...slow, analysis: { ...analysis, stepWeightPromotion: 25 } });
     model.commit('b');
