@@ -91,7 +91,7 @@ describe('transport', () => {
     const { url } = server;
     await server.close();
     const transport = connect(accessTo(url), { retry: { firstMs: 60_000, maximumMs: 60_000 } });
-    const error = await failureOf(transport.request({ ...read, deadlineMs: 200 }));
+    const error = await failureOf(transport.request({ ...read, deadlineMs: 1_000 }));
     expect(error).toMatchObject({ kind: 'timeout', retryable: true });
     expect(error.message).toBe(
       `get Pod shop/web: the connection was refused: nothing listens at this address (API server ${url})`,
@@ -104,7 +104,8 @@ describe('transport', () => {
       round += 1;
       if (round === 1) response.socket?.destroy();
     });
-    const error = await failureOf(connect(accessTo(server.url)).request({ ...read, deadlineMs: 1000 }));
+    const transport = connect(accessTo(server.url), { retry: { firstMs: 1, maximumMs: 1 } });
+    const error = await failureOf(transport.request({ ...read, deadlineMs: 1_000 }));
     expect(round).toBe(2);
     expect(error.message).toBe('get Pod shop/web: the connection was cut by the other side');
   });
