@@ -48,6 +48,10 @@ test('the page has the limits of the code', () => {
     `| pause that a metric server can ask for | ${limits.metricPauseMs / 60_000} min |`,
     `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
     `| freezes of a namespace, windows of one freeze | ${limits.freezesPerNamespace}, ${limits.freezeWindows} |`,
+    `| \`selector\` and \`windows\` of a freeze | ${number(limits.freezeFieldCharacters)} characters each |`,
+    `| metrics, webhooks, \`stepWeights\` or \`match\` of an analysis, \`service.match\` | ${limits.analysisEntries} entries each |`,
+    `| \`analysis.match\` times \`service.match\` | ${number(limits.routeConditions)} |`,
+    `| records of a Canary that are read, besides those that its status names | ${limits.recordsRead} |`,
   ])
     expect(text).toContain(row);
 });
