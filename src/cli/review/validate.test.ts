@@ -61,7 +61,7 @@ function write(files: Record<string, string>): void {
 /** Lines of the report without the folder's name. */
 async function report(
   files: Record<string, string>,
-  options: { strict?: boolean; selectorLabels?: string[] } = {},
+  options: { strict?: boolean; selectorLabels?: string[]; defaultProvider?: string } = {},
 ) {
   write(files);
   const result = reportText(await validate({ paths: [folder], ...options }), screen);
@@ -101,6 +101,13 @@ describe('validate', () => {
     expect(lines[0]).toContain('b.yaml:7');
     for (const selector of ['{}', '{matchLabels: {team: a}}', '{matchLabels: {app: other}}'])
       expect((await report({ ...files(selector), 'c.yaml': '' })).lines).toEqual([]);
+    const ofPrimary = budget('{matchLabels: {app: web-primary}}').replace('name: web', 'name: web-primary');
+    const ofBoth = { ...files('{matchLabels: {app: web}}'), 'c.yaml': ofPrimary };
+    expect((await report(ofBoth)).lines).toEqual([]);
+    const alone = files('{matchLabels: {app: web}}');
+    const withoutProvider = { ...alone, 'a.yaml': alone['a.yaml'].replace('  provider: kubernetes\n', '') };
+    const inPlace = await report(withoutProvider, { defaultProvider: 'native' });
+    expect(inPlace.lines.join(' ')).not.toContain('selects the pods');
   });
 
   it('warns of pods of other workloads that the Services of a Canary would select', async () => {

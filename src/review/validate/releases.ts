@@ -21,6 +21,8 @@ interface ReleaseOptions {
   /** A Source is among the files, so that what is missing here is missing for certain. */
   readonly complete: boolean;
   readonly selectorLabels: readonly string[];
+  /** Of Canaries without spec.provider. */
+  readonly defaultProvider: string;
 }
 
 /** No Secret is compared here, so any key will do. */
@@ -53,7 +55,7 @@ type ReleasePlan = Extract<CanaryPlan, { state: 'release' }>;
 function planFindings(
   plan: ReleasePlan,
   rendered: RenderResult,
-  { complete, selectorLabels }: ReleaseOptions,
+  { complete, selectorLabels, defaultProvider }: ReleaseOptions,
 ): Finding[] {
   const { lineOf } = rendered;
   const canary = plan.object;
@@ -78,9 +80,12 @@ function planFindings(
         severity: 'warning',
       }),
     );
-    const selectors = selectorFindings(rendered, { canary, plan, primary: primary.workload }).map(
-      (doubt): Finding => ({ ...doubt, severity: 'warning' }),
-    );
+    const selectors = selectorFindings(rendered, {
+      canary,
+      plan,
+      primary: primary.workload,
+      defaultProvider,
+    }).map((doubt): Finding => ({ ...doubt, severity: 'warning' }));
     return [...scaler, ...doubts, ...missing, ...selectors];
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;

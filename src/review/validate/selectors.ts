@@ -29,10 +29,16 @@ export function selectorFindings(
     canary,
     plan,
     primary,
-  }: { canary: Canary; plan: CanaryPlan & { state: 'release' }; primary: KubernetesObject },
+    defaultProvider,
+  }: {
+    canary: Canary;
+    plan: CanaryPlan & { state: 'release' };
+    primary: KubernetesObject;
+    defaultProvider: string;
+  },
 ): FileProblem[] {
   const { object: target, origin } = plan.target;
-  if (isService(target) || sharesWorkload(canary.spec.provider)) return [];
+  if (isService(target) || sharesWorkload(canary.spec.provider ?? defaultProvider)) return [];
   const labels = { target: podLabels(target), primary: podLabels(primary) };
   const [key] = Object.entries(labels.primary).find(([name, value]) => labels.target[name] !== value) ?? [];
   if (key === undefined) return [];
@@ -40,37 +46,41 @@ export function selectorFindings(
     ({ object }) =>
       object.metadata.namespace === target.metadata.namespace && objectKey(object) !== objectKey(target),
   );
-  const written = Object.values(serviceNames(canary));
-  const selecting = beside.filter(
-    ({ object }) => !isService(object) || !written.includes(object.metadata.name),
-  );
   const shared = sharedLabel(beside, canary, { key, value: labels.target[key] });
   const field = 'spec.selector.matchLabels';
   return [
-    ...selecting.flatMap(({ object, origin: place }): FileProblem[] => {
-      const selectorField = missesPrimary(object, labels);
-      if (!selectorField) return [];
+    ...missingPrimary(beside, canary, labels).map(({ object, origin: place }): FileProblem => {
+      const selector = object.kind === 'NetworkPolicy' ? 'spec.podSelector' : 'spec.selector';
       const message = `selects the pods of ${target.kind} ${target.metadata.name}, of which there are none between releases, and not those of its primary, which have ${key}=${labels.primary[key]}; select by another label of the pod template`;
-      return [
-        { file: place.file, line: rendered.lineOf(place, selectorField), field: selectorField, message },
-      ];
+      return { file: place.file, line: rendered.lineOf(place, selector), field: selector, message };
     }),
     ...(shared ? [{ file: origin.file, line: rendered.lineOf(origin, field), field, message: shared }] : []),
   ];
 }
 
 /**
- * The field by which an object selects the target's pods and not those of its primary, which alone run between releases: a Service without endpoints, a
- * budget or a policy that covers nothing.
+ * Objects that select the target's pods and not those of its primary, which alone run between releases: a Service without endpoints, a budget or a policy
+ * that covers nothing. Those that Holdfast writes itself are left out, and those beside which another one selects the primary's alone.
  */
-function missesPrimary(
-  { apiVersion, kind, spec }: KubernetesObject,
+function missingPrimary(
+  beside: RenderResult['objects'],
+  canary: Canary,
   { target, primary }: { readonly target: Labels; readonly primary: Labels },
-): string | undefined {
+): RenderResult['objects'] {
+  const written = Object.values(serviceNames(canary));
+  const selecting = beside.filter(
+    ({ object }) => !isService(object) || !written.includes(object.metadata.name),
+  );
+  const thoseOf = (labels: Labels, others: Labels) =>
+    selecting.filter(({ object }) => selectsPods(object, labels) && !selectsPods(object, others));
+  const paired = new Set(thoseOf(primary, target).map(({ object }) => object.kind));
+  return thoseOf(target, primary).filter(({ object }) => !paired.has(object.kind));
+}
+
+function selectsPods({ apiVersion, kind, spec }: KubernetesObject, labels: Labels): boolean {
   const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
   const selector = podSelectors[`${group} ${kind}`]?.(recordOf(spec));
-  if (!isRecord(selector) || !selects(selector, target) || selects(selector, primary)) return undefined;
-  return kind === 'NetworkPolicy' ? 'spec.podSelector' : 'spec.selector';
+  return isRecord(selector) && selects(selector, labels);
 }
 
 /**

@@ -65,7 +65,11 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
       ...queryFindings(rendered, objects),
       ...(source ? notAllowed(source, rendered.objects) : []),
       ...folderFindings(rendered, missing),
-      ...releaseFindings(rendered, broken, { complete, selectorLabels }),
+      ...releaseFindings(rendered, broken, {
+        complete,
+        selectorLabels,
+        defaultProvider: kinds.defaultProvider,
+      }),
     );
   }
   if (local.files.length === 0 && local.problems.length === 0)
