@@ -51,10 +51,9 @@ const defaulted: ReadonlySet<string> = new Set([
 /** Those that differ, as paths; `data` stands for the content of an immutable ConfigMap or Secret. */
 export function immutableFields(before: KubernetesObject, after: KubernetesObject): string[] {
   const paths = (immutable[after.kind] ?? []).filter((path) => {
-    const [old, now] = [valueAt(before, path.split('.')), valueAt(after, path.split('.'))];
+    const [old, now] = [fieldAt(before, path), fieldAt(after, path)];
     const isLeftOut = old === undefined || now === undefined;
-    if (path === 'spec.completions' && valueAt(after, 'spec.completionMode'.split('.')) === 'Indexed')
-      return false;
+    if (path === 'spec.completions' && fieldAt(after, 'spec.completionMode') === 'Indexed') return false;
     return !(isLeftOut && defaulted.has(path)) && differ(old, now);
   });
   const found = [...paths, ...clusterAddress(before, after)];
@@ -67,14 +66,15 @@ export function immutableFields(before: KubernetesObject, after: KubernetesObjec
 /** A Service may get an address and may not change it, but by becoming one of type ExternalName and back. */
 function clusterAddress(before: KubernetesObject, after: KubernetesObject): string[] {
   if (after.kind !== 'Service') return [];
-  const [old, now] = [
-    valueAt(before, 'spec.clusterIP'.split('.')),
-    valueAt(after, 'spec.clusterIP'.split('.')),
-  ];
+  const [old, now] = [fieldAt(before, 'spec.clusterIP'), fieldAt(after, 'spec.clusterIP')];
   // This field says whether a Service is headless; without it the Service has an address.
   const headless = (value: unknown) => value === 'None';
   const isOther = old !== undefined && now !== undefined && old !== '' && now !== '' && old !== now;
   return isOther || headless(old) !== headless(now) ? ['spec.clusterIP'] : [];
+}
+
+function fieldAt(object: KubernetesObject, path: string): unknown {
+  return valueAt(object, path.split('.'));
 }
 
 /** Null, absent and empty mean the same to the API server. */
