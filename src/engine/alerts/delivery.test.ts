@@ -59,6 +59,38 @@ test('the recovery of a Source is news for receivers of errors alone, too: it en
   await sources.stop();
 });
 
+test('an alert of a Source that its receiver takes late is told what was reported since', async () => {
+  const clock = createVirtualClock();
+  const got: string[] = [];
+  let isDown = true;
+  const say = () => undefined;
+  const sources = createSourceAlerts({
+    clock,
+    random: () => 1,
+    log: { debug: say, info: say, warn: say, error: say },
+    events: { emit() {} },
+    alerts: {
+      async send({ incident: { outcome }, later = [] }) {
+        if (isDown) return { kind: 'failed', detail: 'pager answered 503', final: false };
+        got.push([outcome, ...later.map((one) => `before ${one.outcome}`)].join(' '));
+        return { kind: 'sent' };
+      },
+    },
+  });
+  const alerts = [{ name: 'pager', providerRef: { name: 'pager' } }];
+  const [one, other] = ['one', 'other'].map((name) => sourceIn('shop', name)) as [Source, Source];
+  sources.tell({ ...one, spec: { ...one.spec, alerts } }, incident);
+  await clock.advance(0);
+  isDown = false;
+  const end = { ...incident, outcome: 'Succeeded', severity: 'info' } as const;
+  sources.tell({ ...other, spec: { ...other.spec, alerts } }, end);
+  sources.tell({ ...one, spec: { ...one.spec, alerts } }, end);
+  await clock.advance(60_000);
+
+  expect(got).toEqual(['Succeeded', 'Succeeded', 'Failed before Succeeded']);
+  await sources.stop();
+});
+
 test('receivers of one namespace that are down take no alert of a Source in another, and what finds no place is told at its Source', async () => {
   const clock = createVirtualClock();
   const got: string[] = [];

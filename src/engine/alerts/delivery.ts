@@ -2,7 +2,7 @@ import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
 import { passes } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { endsAlerts, type Incident } from '../../api/incident.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { beginningOf } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { EventSink, Log } from '../../contracts/cluster.ts';
@@ -90,7 +90,8 @@ const maximumUnderWay = 100;
 /** Creates a sender with nothing under way. */
 export function createSourceAlerts(parts: DeliveryParts & { readonly events: EventSink }): SourceAlerts {
   const stopping = new AbortController();
-  const running = new Set<Promise<void>>();
+  /** With what was reported of the same Source since, the newest first. */
+  const running = new Map<Promise<void>, { readonly about: string; readonly later: Incident[] }>();
   const places = createPlaces(maximumUnderWay);
 
   function notSent(
@@ -106,6 +107,8 @@ export function createSourceAlerts(parts: DeliveryParts & { readonly events: Eve
   return {
     tell(source, incident) {
       const isEnd = endsAlerts(incident);
+      const about = namespacedName(source);
+      for (const one of running.values()) if (one.about === about) one.later.unshift(incident);
       const alerts = (source.spec.alerts ?? []).filter(
         ({ severity }) => isEnd || passes(severity, incident.severity),
       );
@@ -116,18 +119,19 @@ export function createSourceAlerts(parts: DeliveryParts & { readonly events: Eve
           notSent(source, alert, incident, 'too many alerts of its namespace are being sent');
           continue;
         }
-        const news = { about: source, alert, incident };
+        const later: Incident[] = [];
+        const news = { about: source, alert, incident, later };
         const work = deliverAlert(parts, () => news, stopping.signal).then((answer) => {
           running.delete(work);
           giveBack();
           if (answer?.kind === 'failed') notSent(source, alert, incident, answer.detail);
         });
-        running.add(work);
+        running.set(work, { about, later });
       }
     },
     async stop() {
       stopping.abort();
-      await Promise.all(running);
+      await Promise.all(running.keys());
     },
   };
 }

@@ -14,10 +14,15 @@ export const alertmanager: AlertReceiver = {
   endsAlerts: true,
   build(notice, { address, token }) {
     const { severity, time } = notice.incident;
+    const { later = [] } = notice;
     if (severity === 'info' && !endsAlerts(notice.incident)) return undefined;
     // It comes late, and what resolves it may have been sent.
-    if (severity !== 'info' && notice.later?.some(endsAlerts)) return undefined;
-    const severities = severity === 'info' ? ['error', 'warn'] : [severity];
+    if (severity !== 'info' && later.some(endsAlerts)) return undefined;
+    // What was reported since is about the state that is now.
+    const severities = (severity === 'info' ? ['error', 'warn'] : [severity]).filter(
+      (one) => !later.some((newer) => newer.severity === one),
+    );
+    if (severities.length === 0) return undefined;
     const endsAt = severity === 'info' ? time : new Date(Date.parse(time) + maximumAgeMs).toISOString();
     const json = severities.map((one) => ({
       labels: labelsOf(notice, one),

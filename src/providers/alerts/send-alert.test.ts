@@ -173,6 +173,25 @@ describe('payloads', () => {
     await late('slack', [succeeded]);
     expect(seen).toHaveLength(2);
   });
+
+  test('a success that comes late ends in Alertmanager only what nothing was reported of since', async () => {
+    const { url, seen } = await receiver();
+    const http = createHttpClient({ allowLoopback: true });
+    cleanups.push(() => http.close());
+    const { signal } = new AbortController();
+    const late = (incident: typeof reverted, later: Array<typeof reverted>) => {
+      const notice = { ...noticeOf(incident), later };
+      const to = provider({ type: 'alertmanager', address: url });
+      return sendAlert(notice, to, undefined, http, signal);
+    };
+    const warned = { ...reverted, severity: 'warn' as const };
+    expect(await late(succeeded, [warned, reverted])).toEqual({ kind: 'sent' });
+    expect(await late(reverted, [{ ...reverted, reason: 'ChecksFailed' }])).toEqual({ kind: 'sent' });
+    expect(seen).toHaveLength(0);
+    await late(succeeded, [reverted]);
+    const [body] = seen.map(({ body }) => body as Array<{ labels: { severity: string } }>);
+    expect(body?.map(({ labels }) => labels.severity)).toEqual(['warn']);
+  });
 });
 
 test.each(['slack', 'msteams', 'gchat', 'webhook', 'alertmanager'] as const)(
@@ -231,6 +250,21 @@ describe('refusals', () => {
     const answer = await send({ type: 'discord', address: server.url });
     expect(answer).toMatchObject({ kind: 'failed', final: false, retryAfterMs: 30_000 });
   });
+
+  test.each([
+    ['slack', '{"ok":false,"error":"ratelimited"}'],
+    ['msteams', 'x'.repeat(70_000)],
+  ] as const)(
+    '%s, which may say more in its answer, is left alone as long as it asks: %s',
+    async (type, body) => {
+      const server = await startTestServer((_, response) => {
+        response.writeHead(429, { 'retry-after': '30' }).write(body);
+      });
+      cleanups.push(server.close);
+      const answer = await send({ type, address: server.url });
+      expect(answer).toMatchObject({ kind: 'failed', final: false, retryAfterMs: 30_000 });
+    },
+  );
 
   test("Slack's API refuses with status 200", async () => {
     const { url } = await receiver(200, '{"ok":false,"error":"channel_not_found"}');

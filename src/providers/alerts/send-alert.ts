@@ -53,12 +53,13 @@ export async function sendAlert(
 }
 
 async function judged(answer: HttpStream, kind: AlertReceiver, host: string): Promise<AlertAnswer> {
-  const refusal = kind.refusal?.(await textOf(answer));
-  // What the body would say has no effect: an alert that was taken is not sent again because it never ends.
-  if (!kind.refusal) answer.cancel();
-  if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
   const { status, headers } = answer;
-  if (status >= 200 && status < 300) return { kind: 'sent' };
+  const isSuccess = status >= 200 && status < 300;
+  const refusal = isSuccess ? kind.refusal?.(await textOf(answer)) : undefined;
+  // What the body would say has no effect: an alert that was taken is not sent again because it never ends.
+  if (!isSuccess || !kind.refusal) answer.cancel();
+  if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
+  if (isSuccess) return { kind: 'sent' };
   const askedMs = retryAfterMs(headers['retry-after'], Date.now());
   return { ...failed(`${host} answered ${status}`, !isTransientStatus(status)), retryAfterMs: askedMs };
 }
