@@ -53,6 +53,8 @@ test('a release that fails and one that succeeds show in the series of Flagger, 
     [`flagger_canary_status{${labels}}`]: 1,
     [weight('web-primary')]: 100,
     [weight('web')]: 0,
+    [`flagger_canary_successes_total{${run}}`]: 0,
+    [`flagger_canary_failures_total{${run}}`]: 0,
   });
 
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });

@@ -27,7 +27,10 @@ export interface WatchedObjects {
 type Find = WatchedObjects['canary'];
 type Labels = Readonly<Record<string, string>>;
 
-/** Counters of what happens. `forgetGone` removes the series of deleted objects: an alarm on one would fire until a restart. */
+/** Ends of releases that have a counter. */
+const counted = ['Succeeded', 'Failed'] as const;
+
+/** Counters of what happens, each from 0 on: what appears with a 1 has not increased for Prometheus. `forgetGone` removes the series of deleted objects: an alarm on one would fire until a restart. */
 export function createMetricsSink(
   registry: Registry,
   watched: WatchedObjects,
@@ -36,20 +39,31 @@ export function createMetricsSink(
   const sources = createSeries(watched.source);
   const meters = createMeters(registry);
   const failing = addFailingSince(registry, sources.objectOf);
+
+  function countEnd(canary: KubernetesObject, result: (typeof counted)[number], count: number): void {
+    const meter = result === 'Succeeded' ? meters.successes : meters.failures;
+    const labels = { ...named(canary), ...runOf(canary, result) };
+    canaries.note(namespacedName(canary), meter, labels).inc(labels, count);
+  }
+
   const sink: MetricsSink = {
     pass(key, durationMs, succeeded) {
       const canary = canaries.objectOf(key);
       if (!canary) return;
       const labels = named(canary);
       canaries.note(key, meters.duration, labels).observe(labels, durationMs / 1000);
-      if (!succeeded) canaries.note(key, meters.failedPasses, labels).inc(labels);
+      canaries.note(key, meters.failedPasses, labels).inc(labels, succeeded ? 0 : 1);
+      for (const result of counted) countEnd(canary, result, 0);
     },
     sync(key, succeeded) {
       const source = sources.objectOf(key);
       if (!source) return;
       const labels = ofSource(source);
-      const counted = { ...labels, result: succeeded ? 'success' : 'failure' };
-      sources.note(key, meters.syncs, counted).inc(counted);
+      for (const result of ['success', 'failure']) {
+        const ended = { ...labels, result };
+        sources.note(key, meters.syncs, ended).inc(ended, succeeded === (result === 'success') ? 1 : 0);
+      }
+      for (const meter of [meters.drift, meters.rendered]) sources.note(key, meter, labels).inc(labels, 0);
       // A Source that fails from the start has an age too, for instance after a restart while Git is down.
       if (succeeded || !sources.hasNoted(key, meters.lastSync, labels))
         sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
@@ -68,10 +82,7 @@ export function createMetricsSink(
       sources.note(key, meters.rendered, labels).inc(labels, count);
     },
     ended(canary, result) {
-      if (result !== 'Succeeded' && result !== 'Failed') return;
-      const meter = result === 'Succeeded' ? meters.successes : meters.failures;
-      const labels = { ...named(canary), ...runOf(canary, result) };
-      canaries.note(namespacedName(canary), meter, labels).inc(labels);
+      if (result === 'Succeeded' || result === 'Failed') countEnd(canary, result, 1);
     },
   };
   return {

@@ -208,7 +208,28 @@ describe('what is counted', () => {
       `flagger_canary_failures_total{${web},deployment_strategy="ab-testing",analysis_status="completed"} 1`,
     );
     expect(lines).toContain('holdfast_source_syncs_total{name="shop",namespace="shop",result="failure"} 1');
-    expect(about(lines, 'flagger_canary_successes_total')).toEqual([]);
+    expect(lines).toContain(
+      `flagger_canary_successes_total{${web},deployment_strategy="ab-testing",analysis_status="completed"} 0`,
+    );
+  });
+
+  it('begins at 0, since Prometheus takes what appears with a 1 for no increase', async () => {
+    sink.pass('shop/web', 12, true);
+    sink.sync('shop/shop', true);
+
+    const counters = (await scrape()).filter((line) => /_total\{name=/.test(line));
+
+    expect(counters.map((line) => line.replace(/^\w+_(canary|source)_|\{.*(?= \d+$)|"/g, '')).sort()).toEqual(
+      [
+        'drift_corrections_total 0',
+        'failures_total 0',
+        'pass_failures_total 0',
+        'rendered_total 0',
+        'successes_total 0',
+        'syncs_total 0',
+        'syncs_total 1',
+      ],
+    );
   });
 
   it('of a Source that was never synced begins with its first poll, so that its age can raise an alarm', async () => {
@@ -283,7 +304,7 @@ describe('what is counted', () => {
       for (const canary of canaries) sink.ended(canary, 'Succeeded');
     }
     const counted = (await scrape()).filter((line) => /_(total|count)\{name="web/.test(line));
-    expect(counted.map((line) => /name="([^"]+)"/.exec(line)?.[1])).toEqual(['web-3', 'web-3', 'web-3']);
+    expect(counted.map((line) => /name="([^"]+)"/.exec(line)?.[1])).toEqual(Array(4).fill('web-3'));
   });
 });
 
