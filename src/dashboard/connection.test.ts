@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { askSession, follow, logIn, login, lost } from './connection.ts';
+import { askSession, follow, logIn, login, lost, upgradedTo } from './connection.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -146,4 +146,22 @@ test('a login that ended while the connection was lost is asked for anew, and no
   expect(whileLost).toBe('Holdfast does not answer.');
   expect(login.value).toEqual({ kind: 'loggedOut', message: 'Paste a token.' });
   expect(lost.value).toBe('');
+});
+
+test('a page that is open while Holdfast is upgraded says that it is of another version, also after a new login', async () => {
+  let version = '1.0.0';
+  const headers = () => ({ 'x-holdfast-version': version });
+  const session = () => JSON.stringify({ user: 'alice', version, clusterName: 'oslo' });
+  vi.stubGlobal('fetch', async () => new Response(session(), { headers: headers() }));
+  await askSession();
+  const before = upgradedTo.value;
+
+  version = '1.1.0';
+  const close = follow('view=fleet', () => undefined);
+  await vi.advanceTimersByTimeAsync(0);
+  close();
+  const atOnce = upgradedTo.value;
+  await askSession();
+
+  expect([before, atOnce, upgradedTo.value]).toEqual(['', '1.1.0', '1.1.0']);
 });

@@ -21,6 +21,11 @@ export const clockAheadMs: Signal<number> = signal(0);
 /** Why nothing new is coming; empty while the connection is open. */
 export const lost: Signal<string> = signal('');
 
+/** The version that answers now, where this page is of another one; else empty. */
+export const upgradedTo: Signal<string> = signal('');
+/** Of the program that answered first, which the page came from. */
+let pageVersion: string | undefined;
+
 /** Takes a token out of the address, where `holdfast demo` puts it, so that it stays in no history. */
 export function takeTokenFromAddress(): void {
   const found = /^#token=([\w.~+/-]+=*)$/.exec(location.hash)?.[1];
@@ -69,6 +74,11 @@ async function send(path: string, init: RequestInit = {}): Promise<Response> {
   if (answer.type === 'opaqueredirect' || isPage) throw new LoginEnded();
   const aheadMs = Date.parse(answer.headers.get('date') ?? '') - Date.now();
   if (!Number.isNaN(aheadMs)) clockAheadMs.value = Math.abs(aheadMs) < leastClockDifferenceMs ? 0 : aheadMs;
+  const version = answer.headers.get('x-holdfast-version');
+  if (version) {
+    pageVersion ??= version;
+    upgradedTo.value = version === pageVersion ? '' : version;
+  }
   return answer;
 }
 

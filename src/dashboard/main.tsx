@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { CanaryPage } from './canary-page.tsx';
-import { askSession, logIn, login, logOut, lost, takeTokenFromAddress } from './connection.ts';
+import { askSession, logIn, login, logOut, lost, takeTokenFromAddress, upgradedTo } from './connection.ts';
 import { FleetPage } from './fleet-page.tsx';
 import { When } from './parts.tsx';
 import { noFilter } from './routing.ts';
@@ -77,6 +77,11 @@ function Notices() {
         </p>
       )}
       {problem && <p class="notice">{problem}</p>}
+      {upgradedTo.value && (
+        <p class="notice">
+          Holdfast is version {upgradedTo.value} now, and this page is of another one: reload it.
+        </p>
+      )}
       {isLeader === false && (
         <p class="quiet">
           Served by a replica of Holdfast that is not the leader: plots begin when it started.

@@ -41,9 +41,13 @@ function routes(access = createKeyAccess('key', 'you')) {
 }
 
 async function ask(path: string, headers: Record<string, string>): Promise<number> {
-  const route = routes().find((one) => one.path === path);
-  const request = { headers, url: path, async *[Symbol.asyncIterator]() {} } as unknown as IncomingMessage;
-  return (await route?.handle(request, ''))?.status ?? 0;
+  return (await answerTo(path, headers))?.status ?? 0;
+}
+
+async function answerTo(url: string, headers: Record<string, string>) {
+  const route = routes().find((one) => one.path === url.split('?')[0]);
+  const request = { headers, url, async *[Symbol.asyncIterator]() {} } as unknown as IncomingMessage;
+  return route?.handle(request, '');
 }
 
 test.each(['/api/session', '/api/stream', '/api/requests'])(
@@ -52,6 +56,14 @@ test.each(['/api/session', '/api/stream', '/api/requests'])(
     expect(await ask(path, { 'x-holdfast-token': 'key' })).toBe(403);
     expect(await ask(path, { 'x-holdfast-page': '1' })).toBe(401);
     expect(await ask(path, { 'x-holdfast-page': '1', 'x-holdfast-token': 'other' })).toBe(401);
+  },
+);
+
+test.each(['/api/session', '/api/stream?view=fleet'])(
+  'says which version answers, so that a page that was open during an upgrade can tell: %s',
+  async (url) => {
+    const answer = await answerTo(url, { 'x-holdfast-page': '1', 'x-holdfast-token': 'key' });
+    expect(answer).toMatchObject({ status: 200, headers: { 'x-holdfast-version': '1' } });
   },
 );
 

@@ -104,7 +104,12 @@ async function session(parts: Parts, request: IncomingMessage): Promise<Answer> 
   if ('answer' in found) return found.answer;
   const { version, clusterName } = parts.options;
   const value: Session = { user: found.person.user, version, clusterName };
-  return json(200, value);
+  return json(200, value, { headers: versionHeader(parts) });
+}
+
+/** A page outlives an upgrade, and is told by it which version it talks to. */
+function versionHeader({ options }: Parts): Record<string, string> {
+  return { 'x-holdfast-version': options.version };
 }
 
 async function stream(parts: Parts, request: IncomingMessage): Promise<Answer> {
@@ -121,7 +126,7 @@ async function stream(parts: Parts, request: IncomingMessage): Promise<Answer> {
     body: '',
     contentType: 'text/event-stream',
     // Proxies must not buffer events.
-    headers: { 'x-accel-buffering': 'no' },
+    headers: { 'x-accel-buffering': 'no', ...versionHeader(parts) },
     stream: (response) => streams.open(user, feed, response),
   };
 }
