@@ -135,6 +135,15 @@ describe('a pull request', () => {
     const closed = [revertRecord(branch, 'closed https://forge/1')];
     expect(wanted({ records: closed, head: { digest: good, commit: v3 } }).outdated).toEqual([]);
   });
+
+  it('is outdated once its release, tried again, is good, and not while it is only tried', () => {
+    const records = [revertRecord(branch, 'open https://forge/1')];
+    const tried: CanaryStatus = { ...reverted, phase: 'Progressing', rejected: [] };
+    expect(wanted({ records, status: tried }).outdated).toEqual([]);
+    const lastKnownGood = { commit: v2, digest: bad, promotedTime: time, record: 'r' };
+    const proven: CanaryStatus = { ...tried, phase: 'Succeeded', lastKnownGood };
+    expect(wanted({ records, status: proven }).outdated).toMatchObject([{ branch, isGood: true }]);
+  });
 });
 
 describe('commit statuses', () => {

@@ -55,6 +55,8 @@ export interface OutdatedRequest {
   readonly digest: string;
   /** It was closed, and still gets the comment that says why. */
   readonly owesComment: boolean;
+  /** Head still has the release, which was tried again and is good by now. */
+  readonly isGood: boolean;
 }
 
 /** What is to be written to Git for one Canary now; empty when nothing is missing. */
@@ -64,7 +66,7 @@ export interface WantedInGit {
   readonly revert?: WantedRevert;
   /** A commit that brings a rejected release back, to be reported on its pull request. */
   readonly bump?: { readonly branch: string; readonly digest: string; readonly commit: string };
-  /** Pull requests whose release is no longer at head: a person fixed it first. */
+  /** Pull requests whose release is no longer at head, as a person fixed it first, or is good by now. */
   readonly outdated: readonly OutdatedRequest[];
 }
 
@@ -78,6 +80,7 @@ export function wantedInGit(facts: Facts): WantedInGit {
   const after = status.lastKnownGood?.commit;
   const isMoved = write.ledger && isCommit(after) && after !== before;
   const now = head && revertBranch(where, head.digest);
+  const isGood = head !== undefined && head.digest === status.lastKnownGood?.digest;
   const revert = wantedRevert(facts);
   // It is a comment on the pull request, so that comes first.
   const bump = revert ? undefined : wantedBump(facts);
@@ -87,11 +90,12 @@ export function wantedInGit(facts: Facts): WantedInGit {
     ...(bump ? { bump } : {}),
     statuses: wantedStatuses(facts),
     outdated: openRequests(records)
-      .filter(({ branch }) => now !== undefined && branch !== now)
+      .filter(({ branch }) => now !== undefined && (isGood || branch !== now))
       .map(({ branch, outcome }) => ({
         branch,
         digest: branch.slice(branch.lastIndexOf('-') + 1),
         owesComment: owesComment(outcome),
+        isGood: branch === now,
       })),
   };
 }

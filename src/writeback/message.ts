@@ -84,9 +84,12 @@ function wholeLines({ commits, why, others }: WholeCommits, format: MessageForma
   ];
 }
 
-/** The comment on a pull request that is closed because head has another release. */
-export function closedComment(head: string): string {
-  return `Closed: ${head.slice(0, 7)} has another release, so there is nothing left to revert.`;
+/** The comment on a pull request that is closed because head has another release, or because its own is good by now. */
+export function closedComment(head: string, isGood: boolean): string {
+  const why = isGood
+    ? 'this release was tried again and is good now'
+    : `${head.slice(0, 7)} has another release`;
+  return `Closed: ${why}, so there is nothing left to revert.`;
 }
 
 /** The comment on the pull request when another commit brings the rejected release back. `canaryKey`: namespace/name. */

@@ -226,6 +226,13 @@ describe('a pull request that takes a release back', () => {
     expect(world.requests[0]?.state).toBe('closed');
   });
 
+  it('is closed with a comment that says so when its release was tried again and is good', async () => {
+    await write({ revert });
+    const now = { branch, digest: 'bbbbbbbbbbbb', owesComment: false, isGood: true };
+    expect(await write({ outdated: [now] })).toEqual([`revert ${branch} closed https://forge/1`]);
+    expect(world.comments).toEqual([[1, expect.stringContaining('tried again and is good')]]);
+  });
+
   it('is not called closed when somebody merges it in the moment in which it is to be closed', async () => {
     await write({ revert });
     const { closePullRequest } = world.forge;

@@ -100,7 +100,7 @@ async function reportBump(
 
 async function closeOutdated(
   { git, remember }: WriteContext,
-  { branch, owesComment }: OutdatedRequest,
+  { branch, owesComment, isGood }: OutdatedRequest,
 ): Promise<GitRecord | undefined> {
   const forge = await git.forge();
   const request = await forge?.findPullRequest(branch);
@@ -111,7 +111,7 @@ async function closeOutdated(
   const isOurs = request.state === 'open' || owesComment;
   if (state === 'merged' || !isOurs) return closed;
   remember(revertRecord(branch, `closing ${request.url}`));
-  await forge.comment(request.number, closedComment(git.head() ?? 'head')).catch((error: unknown) => {
+  await forge.comment(request.number, closedComment(git.head() ?? 'head', isGood)).catch((error: unknown) => {
     if (isRefusal(error)) remember(closed);
     throw error;
   });
