@@ -8,7 +8,7 @@ import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
-import { secretValues } from './cluster.ts';
+import { secretValues, whyAbsent } from './cluster.ts';
 
 /** A receiver that flags and the environment name, as an AlertProvider would. */
 export interface DefaultReceiver {
@@ -49,7 +49,7 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       if (namespace !== home && !options.crossesNamespaces)
         return { ...failed(`its providerRef.namespace ${otherNamespace(namespace)}`), final: true };
       const object = providers.get(namespace, name);
-      if (!object) return failed(`AlertProvider ${namespace}/${name} does not exist`);
+      if (!object) return failed(whyAbsent(providers, `AlertProvider ${namespace}/${name}`));
       const parsed = parseKind('AlertProvider', object);
       if (!parsed.ok) {
         const [problem] = parsed.problems;

@@ -253,6 +253,12 @@ async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | 
   }
 }
 
+/** Why an object is not in a watched set, for people: where the set cannot be read, it may well exist. */
+export function whyAbsent(set: Pick<WatchedSet, 'synced' | 'problem'>, what: string): string {
+  if (set.synced()) return `${what} does not exist`;
+  return `${what} cannot be read: ${set.problem() ?? 'objects of its kind were not listed yet'}`;
+}
+
 /** Decoded values of a Secret, never cached; undefined when none is named or it does not exist. */
 export async function secretValues(
   cluster: Pick<Cluster, 'get'>,

@@ -9,7 +9,7 @@ import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
 import type { JobAccess, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
 import { type MetricSource, templateOf } from '../providers/metrics/question.ts';
 import { readMetric } from '../providers/metrics/read-metric.ts';
-import { secretValues } from './cluster.ts';
+import { secretValues, whyAbsent } from './cluster.ts';
 
 /** What asking metrics needs. */
 interface MetricsPortOptions {
@@ -104,9 +104,9 @@ async function folderValues(folder: string | undefined): Promise<MetricSource['m
 function findTemplate(
   templates: WatchedSet,
   { namespace, name }: { namespace: string; name: string },
-): MetricTemplate | string | undefined {
+): MetricTemplate | string {
   const object = templates.get(namespace, name);
-  if (!object) return undefined;
+  if (!object) return whyAbsent(templates, `MetricTemplate ${namespace}/${name}`);
   const parsed = parseKind('MetricTemplate', object);
   if (parsed.ok) return parsed.value;
   const [problem] = parsed.problems;

@@ -44,11 +44,21 @@ function provider(namespace: string, name: string): KubernetesObject {
   return { apiVersion: 'flagger.app/v1beta1', kind: 'AlertProvider', metadata: { namespace, name }, spec };
 }
 
+/** Why the API server does not list AlertProviders; undefined: it does. */
+let unread: string | undefined;
+afterEach(() => {
+  unread = undefined;
+});
+
 async function send(alert: AlertNews['alert'], byDefault?: DefaultReceiver, crossesNamespaces = true) {
   const all = [provider('default', 'slack'), provider('ops', 'slack')];
   const providers = {
+    synced: () => unread === undefined,
+    problem: () => unread,
     get: (namespace: string | undefined, name: string) =>
-      all.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+      (unread === undefined ? all : []).find(
+        ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
+      ),
   } as WatchedSet;
   const http = createHttpClient({ allowLoopback: true });
   const cluster = { get: async () => undefined };
@@ -92,6 +102,34 @@ test('an AlertProvider that is not there is named, and may come', async () => {
     detail: 'AlertProvider ops/chat does not exist',
     final: false,
   });
+});
+
+test('an AlertProvider that cannot be read is not said to be missing', async () => {
+  unread = 'alertproviders.flagger.app is forbidden';
+  expect(await send({ name: 'chat', providerRef: { name: 'slack' } })).toEqual({
+    kind: 'failed',
+    detail: 'AlertProvider default/slack cannot be read: alertproviders.flagger.app is forbidden',
+    final: false,
+  });
+});
+
+test('a MetricTemplate that cannot be read is not said to be missing', async () => {
+  const absent = { get: () => undefined, synced: () => false, problem: () => undefined };
+  const http = createHttpClient({ allowLoopback: true });
+  const port = createMetricsPort({
+    http,
+    clock: systemClock,
+    metricsServer: '',
+    templates: absent as unknown as WatchedSet,
+    cluster: { get: async () => undefined },
+  });
+  const metric = { name: 'errors', templateRef: { name: 'errors' } };
+  const question = { canary, metric, role: 'canary', provider: 'contour' } as const;
+  expect(await port.read(question, new AbortController().signal)).toEqual({
+    kind: 'error',
+    detail: 'MetricTemplate default/errors cannot be read: objects of its kind were not listed yet',
+  });
+  await http.close();
 });
 
 test('without an alert it goes to the receiver of the flags, which may no longer exist', async () => {
