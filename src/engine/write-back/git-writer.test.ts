@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { packStatus } from '../../api/canary/bookkeeping.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
@@ -13,7 +14,7 @@ afterEach(async () => {
 const [first, second] = ['1'.repeat(40), '2'.repeat(40)];
 
 /** A Canary whose ledger can be pushed, at a forge that answers as `forge` says. */
-function world(forge: (signal: AbortSignal) => Promise<unknown>) {
+function world(forge: (signal: AbortSignal) => Promise<unknown>, git: object = {}, release?: object) {
   const clock = createVirtualClock();
   const changed: Array<(canary: KubernetesObject) => void> = [];
   const asked: number[] = [];
@@ -37,6 +38,7 @@ function world(forge: (signal: AbortSignal) => Promise<unknown>) {
       asked.push(clock.nowMs());
       return forge(signal);
     },
+    ...git,
   });
   const writer = createGitWriter({
     clock,
@@ -45,7 +47,7 @@ function world(forge: (signal: AbortSignal) => Promise<unknown>) {
     random: () => 0.5,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     events: { emit: () => undefined },
-    heads: { of: () => ({ view: { kind: 'unknown', reason: 'x', message: 'x' } }) } as never,
+    heads: { of: () => ({ view: release ? { kind: 'release', release } : { kind: 'unknown' } }) } as never,
     canaries: {
       list: () => [canary],
       get: () => canary,
@@ -58,18 +60,22 @@ function world(forge: (signal: AbortSignal) => Promise<unknown>) {
   });
   writers.push(writer);
   writer.start();
+  async function show(status: CanaryStatus): Promise<void> {
+    canary = { ...canary, status };
+    for (const listener of changed) listener(canary);
+    await settle();
+  }
   return {
     clock,
     asked,
     stop: () => writer.stop(),
     ledger: () => ledger,
     condition: () => writer.conditionOf('shop/web'),
-    async says(commit: string, phase: CanaryStatus['phase'], good = commit) {
+    says: (commit: string, phase: CanaryStatus['phase'], good = commit) => {
       const lastKnownGood = { commit: good, digest: `v1:${good}`, promotedTime: '', record: '' };
-      canary = { ...canary, status: { phase, lastAppliedCommit: commit, lastKnownGood } };
-      for (const listener of changed) listener(canary);
-      await settle();
+      return show({ phase, lastAppliedCommit: commit, lastKnownGood });
     },
+    show,
   };
 }
 
@@ -132,6 +138,67 @@ test('a status is not asked for again of a commit that the forge does not know a
 
   expect(asked).toEqual(['pending 1', 'error 1', 'success 2']);
   expect(condition()).toMatchObject({ reason: 'WrittenToGit' });
+});
+
+test('a revert that Git takes late tells the whole report of the release, also where something was reported since', async () => {
+  const messages: string[] = [];
+  const word = (commit: string) => (commit === first ? 'good' : 'bad');
+  const plan = { state: 'release', canary: { namespace: 'shop', name: 'web' }, origins: ['web.yaml:1'] };
+  const target = { object: { apiVersion: 'v1', kind: 'X', metadata: { name: 'web' } } };
+  const git = {
+    source: { metadata: {}, spec: { ref: { branch: 'main' }, write: { revert: 'commit' } } },
+    repository: {
+      listRefs: async () => new Map(),
+      readPaths: async (commit: string) => new Map([['web.yaml', Buffer.from(`${word(commit)}\n`)]]),
+      commitFiles: async ({ message }: { message: string }) => messages.push(message),
+    },
+    render: async (commit: string, changes?: ReadonlyMap<string, Uint8Array>) => ({
+      text: Buffer.from(changes?.get('web.yaml') ?? word(commit))
+        .toString()
+        .trim(),
+      rest: [],
+      problems: [],
+      plans: [{ ...plan, configs: [], target }],
+    }),
+    digestIn: ({ text }: { text: string }) => `v1:${text}`,
+    wake: () => undefined,
+  };
+  const { show } = world(async () => undefined, git, { digest: 'v1:bad', commit: { commit: second } });
+  const time = '2026-11-21T12:00:00Z';
+  const report = { time, message: 'it is slow', commit: second, severity: 'error' } as const;
+  const incidents: CanaryStatus['incidents'] = [
+    { ...report, serving: [], key: 'stopped/Forbidden', outcome: 'Stopped', reason: 'Forbidden' },
+    {
+      ...report,
+      serving: [],
+      key: 'v1:bad/x',
+      outcome: 'Reverted',
+      reason: 'ChecksFailed',
+      onCanary: 'slow there, too',
+    },
+  ];
+  const reverted = {
+    type: 'Reverted',
+    status: 'True',
+    reason: 'ChecksFailed',
+    message: '',
+    lastTransitionTime: time,
+  } as const;
+
+  await show(
+    packStatus({
+      phase: 'Failed',
+      lastAppliedCommit: second,
+      lastAppliedSpec: 'v1:bad',
+      lastKnownGood: { commit: first, digest: 'v1:good', promotedTime: time, record: 'r' },
+      rejected: [{ digest: 'v1:bad', commit: second, reason: 'ChecksFailed', time }],
+      history: [{ digest: 'v1:bad', commit: second, result: 'Failed', endTime: time }],
+      conditions: [reverted],
+      incidents,
+    }),
+  );
+
+  expect(messages).toEqual([expect.stringContaining('Canary: slow there, too')]);
 });
 
 test('a server that never answers does not keep the program from its end, and is not told of as a problem', async () => {

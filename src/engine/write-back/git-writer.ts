@@ -1,4 +1,5 @@
-import { type CanaryStatus, writtenCondition } from '../../api/canary/status.ts';
+import { writtenCondition } from '../../api/canary/status.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
 import type { Clock } from '../../api/clock.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
@@ -74,8 +75,7 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   function memoryOf(key: string, canary: KubernetesObject): Memory {
     const known = memories.get(key);
     if (known) return known;
-    const status = (canary.status ?? {}) as CanaryStatus;
-    const memory = newMemory(findCondition(status.conditions, writtenCondition));
+    const memory = newMemory(findCondition(canaryStatus(canary).conditions, writtenCondition));
     memories.set(key, memory);
     return memory;
   }
@@ -176,7 +176,7 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
 
 function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, memory }: WritePass): Facts {
   const write = git.source.spec.write ?? {};
-  const status = (canary.status ?? {}) as CanaryStatus;
+  const status = canaryStatus(canary);
   const { namespace = '', name } = canary.metadata;
   const { view } = heads.of(key);
   const release = view.kind === 'release' ? view.release : undefined;
