@@ -35,7 +35,7 @@ export function createEngine(wiring: EngineWiring): Engine {
   const shared = createShared(wiring);
   const ofCanaries = canaryParts(wiring, sets);
   const alerts = alertsOf(wiring, sets);
-  const sourceAlerts = createSourceAlerts({ ...shared, alerts });
+  const sourceAlerts = createSourceAlerts({ ...shared, alerts, sourceOf: sourceSet.get });
   const canaries: CanaryController = createCanaryController({
     ...shared,
     ...ofCanaries,

@@ -39,6 +39,7 @@ test('the recovery of a Source is news for receivers of errors alone, too: it en
     clock,
     random: () => 1,
     log: { debug: say, info: say, warn: say, error: say },
+    sourceOf: () => undefined,
     events: { emit() {} },
     alerts: {
       async send({ incident: { outcome } }) {
@@ -68,6 +69,7 @@ test('an alert of a Source that its receiver takes late is told what was reporte
     clock,
     random: () => 1,
     log: { debug: say, info: say, warn: say, error: say },
+    sourceOf: () => undefined,
     events: { emit() {} },
     alerts: {
       async send({ incident: { outcome }, later = [] }) {
@@ -91,6 +93,44 @@ test('an alert of a Source that its receiver takes late is told what was reporte
   await sources.stop();
 });
 
+test('an alert of a Source that waits goes to the receiver that the Source names by then', async () => {
+  const clock = createVirtualClock();
+  const receivers: string[] = [];
+  const say = () => undefined;
+  const naming = (receiver: string): Source => {
+    const source = sourceIn('shop', 'one');
+    // Both have one name.
+    const alerts = ['chat', 'pager'].map((to) => ({
+      name: 'on-call',
+      providerRef: { name: `${receiver}-${to}` },
+    }));
+    return { ...source, spec: { ...source.spec, alerts } };
+  };
+  let now = naming('old');
+  const sources = createSourceAlerts({
+    clock,
+    random: () => 1,
+    log: { debug: say, info: say, warn: say, error: say },
+    sourceOf: () => now,
+    events: { emit() {} },
+    alerts: {
+      async send({ alert }) {
+        const { name = '' } = alert?.providerRef ?? {};
+        receivers.push(name);
+        if (name !== 'old-pager') return { kind: 'sent' };
+        return { kind: 'failed', detail: 'AlertProvider shop/old-pager does not exist', final: false };
+      },
+    },
+  });
+  sources.tell(now, incident);
+  await clock.advance(0);
+  now = naming('new');
+  await clock.advance(1_000);
+
+  expect(receivers).toEqual(['old-chat', 'old-pager', 'new-pager']);
+  await sources.stop();
+});
+
 test('receivers of one namespace that are down take no alert of a Source in another, and what finds no place is told at its Source', async () => {
   const clock = createVirtualClock();
   const got: string[] = [];
@@ -100,6 +140,7 @@ test('receivers of one namespace that are down take no alert of a Source in anot
     clock,
     random: () => 1,
     log: { debug: say, info: say, warn: say, error: say },
+    sourceOf: () => undefined,
     events: { emit: ({ metadata }, { message }) => void told.push(`${metadata.name}: ${message}`) },
     alerts: {
       async send({ about }) {

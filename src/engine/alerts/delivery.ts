@@ -87,12 +87,28 @@ export interface SourceAlerts {
 /** Of one namespace. */
 const maximumUnderWay = 100;
 
+type SourceAlert = NonNullable<Source['spec']['alerts']>[number];
+
+/** What is needed to send the alerts of Sources. */
+interface SourceAlertParts extends DeliveryParts {
+  readonly events: EventSink;
+  /** As it is now; undefined: it is gone. */
+  readonly sourceOf: (namespace: string | undefined, name: string) => KubernetesObject | undefined;
+}
+
 /** Creates a sender with nothing under way. */
-export function createSourceAlerts(parts: DeliveryParts & { readonly events: EventSink }): SourceAlerts {
+export function createSourceAlerts(parts: SourceAlertParts): SourceAlerts {
   const stopping = new AbortController();
   /** With what was reported of the same Source since, the newest first. */
   const running = new Map<Promise<void>, { readonly about: string; readonly later: Incident[] }>();
   const places = createPlaces(maximumUnderWay);
+
+  /** A receiver that is corrected while the alert waits gets it. Names need not differ. */
+  function alertNow({ metadata, spec }: Source, alert: SourceAlert): SourceAlert {
+    const now = parts.sourceOf(metadata.namespace, metadata.name)?.spec as Source['spec'] | undefined;
+    const [before, after] = [spec, now].map((one) => one?.alerts?.filter(({ name }) => name === alert.name));
+    return after?.[before?.indexOf(alert) ?? 0] ?? alert;
+  }
 
   function notSent(
     source: Source,
@@ -120,8 +136,8 @@ export function createSourceAlerts(parts: DeliveryParts & { readonly events: Eve
           continue;
         }
         const later: Incident[] = [];
-        const news = { about: source, alert, incident, later };
-        const work = deliverAlert(parts, () => news, stopping.signal).then((answer) => {
+        const news = () => ({ about: source, alert: alertNow(source, alert), incident, later });
+        const work = deliverAlert(parts, news, stopping.signal).then((answer) => {
           running.delete(work);
           giveBack();
           if (answer?.kind === 'failed') notSent(source, alert, incident, answer.detail);
