@@ -110,6 +110,27 @@ describe('what was applied last', () => {
     expect(applied.has(live, wanted)).toBe(expected);
   });
 
+  test.each<[string, object | undefined, object | undefined, boolean]>([
+    ['is there with the selector of Git', { app: 'web' }, { app: 'web' }, true],
+    ['is not there with a label more', { app: 'web' }, { app: 'web', tier: 'old' }, false],
+    [
+      'is there with the selector that a rollout gave it in the place of Git',
+      undefined,
+      { app: 'web' },
+      true,
+    ],
+  ])('of a Service %s', (_, selector, live, expected) => {
+    const service = (of: object | undefined): KubernetesObject => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: of ? { type: 'ClusterIP', selector: of } : { type: 'ClusterIP' },
+    });
+    const applied = createApplied('holdfast');
+    applied.note(service(selector));
+    expect(applied.has(service(live), service(selector))).toBe(expected);
+  });
+
   test('is known by its fields alone where the answer is not', () => {
     const applied = createApplied('holdfast');
     expect(applied.has(stored([entry()]), wanted)).toBe(false);

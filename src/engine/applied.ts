@@ -101,11 +101,14 @@ export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): bo
   return markOf(live) === hashOf(wanted) && holds(live, wanted);
 }
 
-/** Fields that others add make no difference, but labels of a Service's selector, which is one value: its pods may not have them. */
+/** Fields that others add make no difference, but labels of a Service's selector, which is one value where it is wanted: its pods may not have them. */
 function holds(live: KubernetesObject, wanted: KubernetesObject): boolean {
-  const labels = ({ spec }: KubernetesObject) =>
-    Object.keys((spec as { selector?: object } | undefined)?.selector ?? {}).length;
-  return covers(live, wanted) && (wanted.kind !== 'Service' || labels(live) === labels(wanted));
+  const labels = ({ spec }: KubernetesObject) => {
+    const { selector } = (spec ?? {}) as { selector?: object };
+    return selector && Object.keys(selector).length;
+  };
+  const asked = wanted.kind === 'Service' ? labels(wanted) : undefined;
+  return covers(live, wanted) && (asked === undefined || labels(live) === asked);
 }
 
 /** A hash of the fields that the manager has applied and has still; watches tell no more of them. Undefined: this object does not tell. */
