@@ -2,7 +2,7 @@ import { type KubernetesObject, namespacedName, referenceOf } from '../../api/ku
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import { EngineError } from '../../engine/failure.ts';
+import { EngineError, isMissingRight } from '../../engine/failure.ts';
 import { type DryApplied, dryApply, type ListSources } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import { refuseNotAllowed } from '../../engine/sync/scope/permissions.ts';
@@ -79,8 +79,12 @@ async function compareObject(
   try {
     refuseNotAllowed(source, object);
     const live = await client.get(referenceOf(object));
-    if (!live) return { ...named, state: 'missing', fields: [] };
-    const applied = await dryApply(createDryCluster(client), source, { object, live, listSources });
+    const dry = dryApply(createDryCluster(client), source, { object, live, listSources });
+    // It may be missing because it is refused; where that cannot be asked, as without its namespace, it is missing all the same.
+    const applied = await dry.catch((error: unknown) => {
+      if (live || isObjectRefusal(error)) throw error;
+    });
+    if (!live || !applied) return { ...named, state: 'missing', fields: [] };
     return { ...named, ...compareApplied(live, applied) };
   } catch (error) {
     if (isObjectRefusal(error)) return { ...named, state: 'refused', fields: [], message: error.message };
@@ -88,9 +92,10 @@ async function compareObject(
   }
 }
 
-/** Whether applying the object would fail in the same way; other errors concern this request only. */
+/** Whether applying the object would fail in the same way; other errors concern this request only, such as a right that whoever asks has not. */
 export function isObjectRefusal(error: unknown): error is Error {
-  return error instanceof EngineError || isApiError(error, 'invalid') || isApiError(error, 'unknownKind');
+  if (isApiError(error, 'forbidden')) return !isMissingRight(error);
+  return error instanceof EngineError || isApiError(error, 'invalid', 'unknownKind');
 }
 
 /** Where a live object is not what applying would leave. Pure. */
@@ -119,6 +124,6 @@ export function compareApplied(
 /** Everything that Git may say of an object. */
 function declaredPart(object: KubernetesObject): Record<string, unknown> {
   const { apiVersion: _, kind: __, metadata, status: ___, ...rest } = object;
-  const { labels, annotations } = metadata;
-  return { ...rest, metadata: { labels, annotations } };
+  const { labels, annotations, finalizers, ownerReferences } = metadata;
+  return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } };
 }
