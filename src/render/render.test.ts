@@ -88,6 +88,20 @@ test.each(['List', 'ConfigMapList'])(
   },
 );
 
+test('labels and annotations that nothing follows, as charts leave them, are none', () => {
+  const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n  annotations: ~\n';
+  const list =
+    'apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: b, labels: {x: z}, annotations: null}\n';
+
+  const { objects, problems } = renderPlain(files({ 'a.yaml': `${text}---\n${list}` }));
+
+  expect(problems).toEqual([]);
+  expect(objects.map(({ object }) => object.metadata)).toEqual([
+    { name: 'a' },
+    { name: 'b', labels: { x: 'z' } },
+  ]);
+});
+
 test('every object knows its file and line, also inside a List', () => {
   const list =
     'kind: List\napiVersion: v1\nitems:\n  # first\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: s}\n';

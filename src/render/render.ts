@@ -249,7 +249,15 @@ export function objectsOf(
   if (isList(value)) return listedObjects(value, items);
   const problems = identityProblems(value).map(({ path, message }) => ({ path: at(path), message }));
   if (problems.length > 0) return { objects: [], problems };
-  return { objects: [{ object: value as KubernetesObject, items }], problems: [] };
+  return { objects: [{ object: withoutNullMaps(value as KubernetesObject), items }], problems: [] };
+}
+
+/** Labels and annotations of which nothing follows, as charts leave them, are none. */
+function withoutNullMaps(object: KubernetesObject): KubernetesObject {
+  const { labels, annotations, ...metadata } = object.metadata;
+  if (labels !== null && annotations !== null) return object;
+  const maps = { ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) };
+  return { ...object, metadata: { ...metadata, ...maps } };
 }
 
 /** The path in its document of a field of an object. */

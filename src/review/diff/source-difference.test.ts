@@ -39,6 +39,16 @@ test.each<readonly [string, object, object, object]>([
   },
 );
 
+test.each(['labels', 'annotations', 'finalizers'])('all %s that Git takes out are shown once', (field) => {
+  const live = settings({});
+  live.metadata[field] = field === 'finalizers' ? ['example.com/keep'] : { tier: 'web' };
+  const wanted = settings({});
+  const { fields } = compareApplied(live, { wanted, written: wanted } as Parameters<
+    typeof compareApplied
+  >[1]);
+  expect(fields.map(({ path, expected }) => [path, expected])).toEqual([[`metadata.${field}`, '(absent)']]);
+});
+
 test.each(['finalizers', 'ownerReferences'])(
   '%s that Git says are shown: an apply would write them',
   (field) => {

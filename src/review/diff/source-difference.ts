@@ -1,4 +1,4 @@
-import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, present, referenceOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -125,5 +125,5 @@ export function compareApplied(
 function declaredPart(object: KubernetesObject): Record<string, unknown> {
   const { apiVersion: _, kind: __, metadata, status: ___, ...rest } = object;
   const { labels, annotations, finalizers, ownerReferences } = metadata;
-  return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } };
+  return { ...rest, metadata: present({ labels, annotations, finalizers, ownerReferences }) };
 }
