@@ -110,6 +110,20 @@ test('with wait an object of a kind that Holdfast may not watch is not said to b
   expect(text).not.toContain('does not exist');
 });
 
+test('with wait an object that is there and was not applied is not said to be missing', async () => {
+  const labels = {
+    'kustomize.toolkit.fluxcd.io/name': 'apps',
+    'kustomize.toolkit.fluxcd.io/namespace': 'flux-system',
+  };
+  const theirs = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', labels } };
+  await bed.send('POST', '/api/v1/namespaces/shop/configmaps', theirs);
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { wait: true });
+  await bed.start();
+  await untilSays('Applied', /^False Conflicted/);
+  expect(condition(await bed.source(), 'Healthy')?.message).toBe('ConfigMap shop/a is not applied');
+});
+
 test('a Source waits for those it depends on, and goes on at once when they are Ready', async () => {
   await bed.commit('first', { 'app/a.json': configMap('a') });
   const dependent = { ...sourceFor(bed, { interval: '1h', path: 'app', dependsOn: [{ name: 'base' }] }) };

@@ -15,21 +15,18 @@ const healthyWhenAnnotation = 'holdfast.dev/healthy-when';
 const argoIgnores = 'argocd.argoproj.io/ignore-healthcheck';
 
 /**
- * The health of an object of a Source; `live` is undefined where it is not there, or where it cannot be seen, for the reason `unseen`. The reason
- * names the object.
+ * The health of an object of a Source; `live` is undefined where it is not there, or is not seen as the Source's, which `absence` says. The reason names
+ * the object.
  */
 export function healthOf(
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
-  unseen?: string,
+  absence = 'does not exist',
 ): Health {
   const { annotations = {} } = wanted.metadata;
   const said = annotations[healthyWhenAnnotation];
   if (said === 'none' || annotations[argoIgnores] === 'true') return healthy;
-  if (!live) {
-    const why = unseen === undefined ? 'does not exist' : `is not known: ${unseen}`;
-    return { kind: 'progressing', why: `${describe(wanted)} ${why}` };
-  }
+  if (!live) return { kind: 'progressing', why: `${describe(wanted)} ${absence}` };
   const found = said === undefined ? judge(live) : asSaid(live, said);
   return found.kind === 'healthy' ? found : { ...found, why: `${describe(live)}: ${found.why}` };
 }

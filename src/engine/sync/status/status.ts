@@ -280,16 +280,27 @@ function no(reason: string, message: string): News {
  */
 function sourceHealth(
   source: Source,
-  { inForce, appliedMs, health: before }: Pick<SourceState, 'inForce' | 'appliedMs' | 'health'>,
+  {
+    inForce,
+    appliedMs,
+    health: before,
+    result,
+  }: Pick<SourceState, 'inForce' | 'appliedMs' | 'health' | 'result'>,
   watched: Pick<SourceWatch, 'setOf' | 'notListed'>,
   nowMs: number,
 ): SourceHealth | undefined {
   if (source.spec.wait !== true || !inForce) return undefined;
   const objects = inForce.effective.rest.map(({ object }) => object).filter((object) => !isCanary(object));
+  const refused = new Set(result?.failures.map(({ object }) => objectKey(object)));
+  const absenceOf = (object: KubernetesObject, isSeen: boolean) => {
+    if (refused.has(objectKey(object))) return 'is not applied';
+    const unseen = isSeen ? undefined : watched.notListed();
+    return unseen === undefined ? undefined : `is not known: ${unseen}`;
+  };
   const found = objects.map((object) => {
     const { namespace, name } = object.metadata;
     const set = watched.setOf(object);
-    const health = healthOf(object, set?.get(namespace, name), set ? undefined : watched.notListed());
+    const health = healthOf(object, set?.get(namespace, name), absenceOf(object, set !== undefined));
     return { key: objectKey(object), health };
   });
   const reasonsOf = (kind: 'failed' | 'progressing') =>
