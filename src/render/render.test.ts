@@ -88,8 +88,8 @@ test.each(['List', 'ConfigMapList'])(
   },
 );
 
-test('labels and annotations that nothing follows, as charts leave them, are none', () => {
-  const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n  annotations: ~\n';
+test('labels and annotations that nothing follows, as charts leave them, are none, and empty where a key has no value', () => {
+  const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n  annotations: {z: ~}\n';
   const list =
     'apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: b, labels: {x: z}, annotations: null}\n';
 
@@ -97,7 +97,7 @@ test('labels and annotations that nothing follows, as charts leave them, are non
 
   expect(problems).toEqual([]);
   expect(objects.map(({ object }) => object.metadata)).toEqual([
-    { name: 'a' },
+    { name: 'a', annotations: { z: '' } },
     { name: 'b', labels: { x: 'z' } },
   ]);
 });

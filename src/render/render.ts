@@ -1,6 +1,13 @@
 /** The plain renderer: YAML and JSON files as Kubernetes objects. */
 import { createPause } from '../api/clock.ts';
-import { describe, isRecord, type KubernetesObject, objectKey } from '../api/kubernetes.ts';
+import {
+  describe,
+  fromEntries,
+  isRecord,
+  type KubernetesObject,
+  objectKey,
+  present,
+} from '../api/kubernetes.ts';
 import { limits as defaultLimits } from '../api/limits.ts';
 import {
   type FileProblem,
@@ -249,15 +256,18 @@ export function objectsOf(
   if (isList(value)) return listedObjects(value, items);
   const problems = identityProblems(value).map(({ path, message }) => ({ path: at(path), message }));
   if (problems.length > 0) return { objects: [], problems };
-  return { objects: [{ object: withoutNullMaps(value as KubernetesObject), items }], problems: [] };
+  return { objects: [{ object: withoutNulls(value as KubernetesObject), items }], problems: [] };
 }
 
-/** Labels and annotations of which nothing follows, as charts leave them, are none. */
-function withoutNullMaps(object: KubernetesObject): KubernetesObject {
+/** Labels and annotations without a value, as charts leave them: maps are none, and a key has the empty text, as the API server takes them. */
+function withoutNulls(object: KubernetesObject): KubernetesObject {
   const { labels, annotations, ...metadata } = object.metadata;
-  if (labels !== null && annotations !== null) return object;
-  const maps = { ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) };
-  return { ...object, metadata: { ...metadata, ...maps } };
+  const hasNull = (map: unknown) => map === null || (isRecord(map) && Object.values(map).includes(null));
+  if (!hasNull(labels) && !hasNull(annotations)) return object;
+  const texts = (map: Readonly<Record<string, unknown>> | undefined) =>
+    map && fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']));
+  const maps = present({ labels: texts(labels ?? undefined), annotations: texts(annotations ?? undefined) });
+  return { ...object, metadata: { ...metadata, ...maps } as KubernetesObject['metadata'] };
 }
 
 /** The path in its document of a field of an object. */

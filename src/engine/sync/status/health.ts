@@ -27,7 +27,7 @@ export function healthOf(
   const said = annotations[healthyWhenAnnotation];
   if (said === 'none' || annotations[argoIgnores] === 'true') return healthy;
   if (!live) return { kind: 'progressing', why: `${describe(wanted)} ${absence}` };
-  const found = said === undefined ? judge(live) : asSaid(live, said);
+  const found = said ? asSaid(live, said) : judge(live);
   return found.kind === 'healthy' ? found : { ...found, why: `${describe(live)}: ${found.why}` };
 }
 
