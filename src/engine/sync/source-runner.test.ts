@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { parse as parseYaml } from 'yaml';
+import type { Canary } from '../../api/canary/canary.ts';
 import {
   type Condition,
   type KubernetesObject,
@@ -63,6 +64,8 @@ function createWorld() {
   const timers: Array<() => void> = [];
   const said: string[] = [];
   const events: string[] = [];
+  const logged: string[] = [];
+  const canaries = (): Canary[] => [];
   const synced: boolean[] = [];
   const commits = [head];
   const cluster = {
@@ -125,6 +128,8 @@ function createWorld() {
     timers,
     said,
     events,
+    logged,
+    canaries,
     synced,
     commits,
     set,
@@ -196,14 +201,18 @@ function startRunner(
     sources: () => [followed],
     source: live,
     sourceAlerts: { tell },
-    canaries: () => [],
+    canaries: () => world.canaries(),
     canary: () => undefined,
     bindings: { ensure: async () => void (await world.beginning.shift()?.()) },
     events: {
       emit: (_: unknown, { reason, message }: { reason: string; message: string }) =>
         void world.events.push(`${reason}: ${message}`),
     },
-    log: { warn: () => undefined, debug: () => undefined },
+    log: {
+      error: (_: unknown, message: string) => void world.logged.push(message),
+      warn: () => undefined,
+      debug: () => undefined,
+    },
     wakeCanary: () => undefined,
     onSync: (_: string, succeeded: boolean) => void world.synced.push(succeeded),
     builders: {},
@@ -443,6 +452,22 @@ test('a status that an admission policy refuses is an Event, and the sync counts
 
   expect(events).toEqual([expect.stringMatching(/^Invalid: the status of the Source .*: policy says no$/)]);
   expect(world.synced).toEqual([false, true]);
+});
+
+test('a fault in what is to be said of one Source is logged, and ends neither the program nor the Source', async () => {
+  const world = createWorld();
+  const { canaries } = world;
+  world.canaries = () => {
+    throw new Error('a fault');
+  };
+
+  const runner = startRunner(world, createPoller(), {
+    ...source,
+    spec: { ...(source.spec as object), suspend: true },
+  });
+  await vi.waitFor(() => expect(world.logged).toEqual(['could not say how a Source is: a fault']));
+  world.canaries = canaries;
+  runner.stop();
 });
 
 test('objects that are refused are reported in one order, whichever answer comes first', async () => {

@@ -173,8 +173,14 @@ function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () =>
   let stopped = false;
   let cancel = () => {};
 
+  /** Never rejects: a fault that one Source brings to light is not the end of all others. */
   async function tell(source: Source): Promise<void> {
-    await writeSourceStatus({ parts, source, state }, watch());
+    try {
+      await writeSourceStatus({ parts, source, state }, watch());
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      parts.log.error({ err: error, source: state.key }, `could not say how a Source is: ${message}`);
+    }
     tellLater();
   }
 
