@@ -286,7 +286,7 @@ test('whoever interrupts a request that nobody has answered is told that it stay
   await bed.send('PATCH', `${canaries}/web/status`, { status: underWay }, 'application/merge-patch+json');
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
 
-  const command = run('promote', 'web', '-n', 'shop', '--kubeconfig', bed.kubeconfigPath, '--timeout', '3');
+  const command = run('promote', 'web', '-n', 'shop', '--kubeconfig', bed.kubeconfigPath, '--timeout', '8');
   await eventually('the request is made', async () => {
     const { annotations = {} } = (await bed.canary())?.metadata ?? {};
     return 'holdfast.dev/promote' in annotations;

@@ -205,11 +205,15 @@ async function confirmed(
   const { handled, run } = canaryStatus(canary);
   const before = handled?.[spec.verb];
   const isUnderWay = [run?.digest, run?.commit].some((one) => one?.startsWith(revision));
-  await annotate(client, canary, spec.verb, value);
+  const subject = describe(canary);
+  // Before it is made: who interrupts the write itself is not told whether it was.
+  options.unanswered?.set(subject, `${subject}: ${spec.verb} stays requested. ${withdrawal(canary, spec)}\n`);
+  await annotate(client, canary, spec.verb, value).catch((error: unknown) => {
+    options.unanswered?.delete(subject);
+    throw error;
+  });
   const digest = isUnderWay ? run?.digest : undefined;
   const asked = { spec, options, canary, value, before, digest, askedMs: clock.nowMs() };
-  const subject = describe(canary);
-  options.unanswered?.set(subject, `${subject}: ${spec.verb} stays requested. ${withdrawal(canary, spec)}\n`);
   return () => answerOf(client, clock, asked);
 }
 
