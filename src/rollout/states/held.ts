@@ -175,17 +175,11 @@ function byPolicy(
 }
 
 /** A copy that was deleted is created again as it was, and a primary that is waited for is written again where others changed its template. */
-function restoredCopies(context: Context, run: Run, isWaiting: boolean): Action[] {
-  const { digest } = run;
+function restoredCopies(context: Context, { digest }: Run, isWaiting: boolean): Action[] {
   const { primary } = context.world;
   if (isHalt(context) || !soundRecord(context.world, digest)) return [];
-  const changed = isWaiting ? restoredTemplate(context, run) : [];
+  const changed = isWaiting ? (restoreTemplate(context, digest)?.actions ?? []) : [];
   return [...(primary ? changed : [applyPrimary(context, digest)]), ...recreatedCanary(context, digest)];
-}
-
-function restoredTemplate(context: Context, { digest }: Run): readonly Action[] {
-  if (isHalt(context) || !soundRecord(context.world, digest)) return [];
-  return restoreTemplate(context, digest)?.actions ?? [];
 }
 
 /** What comes next where a person decides. */
@@ -320,6 +314,11 @@ function notAsWritten(context: Context, state: Held, statusNote: Effects): Outco
   if (state.reason === 'ForeignChange') return untilLeftAlone(context, state, statusNote);
   const again = restoredTemplate(context, state.run);
   return again.length > 0 ? stay(state, statusNote, act(...again)) : undefined;
+}
+
+function restoredTemplate(context: Context, { digest }: Run): readonly Action[] {
+  if (isHalt(context) || !soundRecord(context.world, digest)) return [];
+  return restoreTemplate(context, digest)?.actions ?? [];
 }
 
 interface Recheck {
