@@ -157,8 +157,10 @@ function losesEmpty(before: KubernetesObject, wanted: KubernetesObject, after: K
         return live === undefined && typeof empty === 'object' && Object.keys(empty ?? {}).length === 0;
       })
       .map(({ path }) => path);
+  const lost = missing(after);
+  if (lost.length === 0) return false;
   const known = missing(before);
-  return missing(after).some((path) => !known.includes(path));
+  return lost.some((path) => !known.includes(path));
 }
 
 async function writeOne(
