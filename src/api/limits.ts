@@ -218,9 +218,14 @@ export function shorten(text: string, maxCharacters: number): string {
   return `${beginning.trimEnd()}…`;
 }
 
+/** Text without the signs that turn the direction of what follows. */
+export function withoutDirections(text: string): string {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
+}
+
 /** What others wrote, on one line: without signs that move a cursor, begin another line, or turn the direction of what follows. */
 export function oneLine(text: string): string {
-  return text.replace(/[\p{Cc}\s]+/gu, ' ').replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
+  return withoutDirections(text.replace(/[\p{Cc}\s]+/gu, ' '));
 }
 
 /** Text without the slashes at its end. A pattern begins anew at each of very many. */

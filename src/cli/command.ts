@@ -45,6 +45,15 @@ export async function withConnection<T>(
 /** Until then a second signal is the same one, sent to a process group and forwarded by a parent. */
 const sameSignalMs = 1_000;
 
+/** The signals by which people end a program do this, until what is returned is called. */
+export function onSignals(act: () => void): () => void {
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  for (const signal of signals) process.on(signal, act);
+  return () => {
+    for (const signal of signals) process.off(signal, act);
+  };
+}
+
 /** The first signal aborts, a later one ends the process. A closed pipe counts as a signal. `release` gives the signals back. */
 export function abortOnSignals(): { readonly signal: AbortSignal; readonly release: () => void } {
   const stopping = new AbortController();
@@ -55,14 +64,9 @@ export function abortOnSignals(): { readonly signal: AbortSignal; readonly relea
     firstMs ??= performance.now();
     stopping.abort(new Error('interrupted'));
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
+  const release = onSignals(onSignal);
   process.stdout.on('error', onSignal);
-  return {
-    signal: stopping.signal,
-    release() {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
-    },
-  };
+  return { signal: stopping.signal, release };
 }
 
 /** Does something until a signal; its exit code is that of an interruption then, else what the work resolves to. */

@@ -1,3 +1,4 @@
+import { withoutDirections } from '../api/limits.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 
 /** What a command has to say: text for standard output and standard error (both end with a line feed unless empty), and the exit code. */
@@ -77,7 +78,7 @@ export function paint(screen: Screen, tone: Tone, text: string): string {
 
 /** Text without what could move the cursor or forge lines: names and messages come from outside. */
 export function printable(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ').replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
+  return withoutDirections(text.replace(/\p{Cc}+/gu, ' '));
 }
 
 /** The same of a text of several lines, which it keeps. */

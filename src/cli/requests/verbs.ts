@@ -7,7 +7,7 @@ import { describe, isSuspended, type KubernetesObject } from '../../api/kubernet
 import { InputError } from '../../api/problems.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from '../command.ts';
+import { type CliCommand, emit, onSignals, withConnection } from '../command.ts';
 import { exitCodes, failureDocument } from '../failure.ts';
 import { revisionName } from '../flags.ts';
 import { readOne } from '../objects.ts';
@@ -106,15 +106,14 @@ export function verbCommand(spec: VerbCommand): CliCommand {
 /** Where Ctrl-C ends the program meanwhile, the lines are printed: what was requested is not taken back by that. */
 async function tellingOnInterrupt<T>(work: (lines: Map<string, string>) => Promise<T>): Promise<T> {
   const lines = new Map<string, string>();
-  const onSignal = () => {
+  const release = onSignals(() => {
     process.stderr.write([...lines.values()].join(''));
     process.exit(exitCodes.interrupted);
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
+  });
   try {
     return await work(lines);
   } finally {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
+    release();
   }
 }
 

@@ -31,16 +31,25 @@ function sourceIn(namespace: string, name: string): Source {
   };
 }
 
-test('the recovery of a Source is news for receivers of errors alone, too: it ends what they were told', async () => {
-  const clock = createVirtualClock();
-  const got: string[] = [];
+type Parts = Parameters<typeof createSourceAlerts>[0];
+
+/** A sender that says nothing but by `alerts`, unless a test gives more. */
+function startAlerts(parts: Pick<Parts, 'clock' | 'alerts'> & Partial<Parts>) {
   const say = () => undefined;
-  const sources = createSourceAlerts({
-    clock,
+  return createSourceAlerts({
     random: () => 1,
     log: { debug: say, info: say, warn: say, error: say },
     sourceOf: () => undefined,
     events: { emit() {} },
+    ...parts,
+  });
+}
+
+test('the recovery of a Source is news for receivers of errors alone, too: it ends what they were told', async () => {
+  const clock = createVirtualClock();
+  const got: string[] = [];
+  const sources = startAlerts({
+    clock,
     alerts: {
       async send({ incident: { outcome } }) {
         got.push(outcome);
@@ -64,13 +73,8 @@ test('an alert of a Source that its receiver takes late is told what was reporte
   const clock = createVirtualClock();
   const got: string[] = [];
   let isDown = true;
-  const say = () => undefined;
-  const sources = createSourceAlerts({
+  const sources = startAlerts({
     clock,
-    random: () => 1,
-    log: { debug: say, info: say, warn: say, error: say },
-    sourceOf: () => undefined,
-    events: { emit() {} },
     alerts: {
       async send({ incident: { outcome }, later = [] }) {
         if (isDown) return { kind: 'failed', detail: 'pager answered 503', final: false };
@@ -96,7 +100,6 @@ test('an alert of a Source that its receiver takes late is told what was reporte
 test('an alert of a Source that waits goes to the receiver that the Source names by then', async () => {
   const clock = createVirtualClock();
   const receivers: string[] = [];
-  const say = () => undefined;
   const naming = (receiver: string): Source => {
     const source = sourceIn('shop', 'one');
     // Both have one name.
@@ -107,12 +110,9 @@ test('an alert of a Source that waits goes to the receiver that the Source names
     return { ...source, spec: { ...source.spec, alerts } };
   };
   let now = naming('old');
-  const sources = createSourceAlerts({
+  const sources = startAlerts({
     clock,
-    random: () => 1,
-    log: { debug: say, info: say, warn: say, error: say },
     sourceOf: () => now,
-    events: { emit() {} },
     alerts: {
       async send({ alert }) {
         const { name = '' } = alert?.providerRef ?? {};
@@ -135,12 +135,8 @@ test('receivers of one namespace that are down take no alert of a Source in anot
   const clock = createVirtualClock();
   const got: string[] = [];
   const told: string[] = [];
-  const say = () => undefined;
-  const sources = createSourceAlerts({
+  const sources = startAlerts({
     clock,
-    random: () => 1,
-    log: { debug: say, info: say, warn: say, error: say },
-    sourceOf: () => undefined,
     events: { emit: ({ metadata }, { message }) => void told.push(`${metadata.name}: ${message}`) },
     alerts: {
       async send({ about }) {

@@ -4,6 +4,7 @@ import type { OpenForge } from '../../contracts/forge.ts';
 import type { OpenPoller, Poller, Repositories } from '../../contracts/git.ts';
 import { applySetId } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
+import { failureOf } from '../failure.ts';
 import { isOtherInForce } from './apply/in-force.ts';
 import type { OpenMembers } from './apply/members.ts';
 import { appliedEntryOf, createSourceWatch, isAsApplied } from './apply/source-watch.ts';
@@ -178,7 +179,7 @@ function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () =>
     try {
       await writeSourceStatus({ parts, source, state }, watch());
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const { message } = failureOf(error);
       parts.log.error({ err: error, source: state.key }, `could not say how a Source is: ${message}`);
     }
     tellLater();

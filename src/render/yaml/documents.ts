@@ -1,4 +1,5 @@
 import { Composer, type Document, Lexer, type ParsedNode, Parser } from 'yaml';
+import { isDeeper } from '../../api/yaml.ts';
 
 /** Why a text is no YAML that Kubernetes would read, and where. The message never quotes the text. */
 export class YamlFault extends Error {
@@ -89,8 +90,8 @@ function* syntaxTokens(text: string, limits: YamlLimits): ReturnType<Parser['par
     if (inDocument > most || inFile > most * largeDocumentsPerFile) {
       throw new YamlFault('too many values in one document or file: split it', parser.offset);
     }
-    // Block collections put up to two entries on the stack, and the library recurses as deep as it is.
-    if (parser.stack.length > 2 * limits.yamlDepth + 4) {
+    // The library recurses as deep as that.
+    if (isDeeper(parser, limits.yamlDepth)) {
       throw new YamlFault(`nested deeper than ${limits.yamlDepth} levels`, parser.offset);
     }
   }
