@@ -48,14 +48,15 @@ describe('the primary template', () => {
     expect(spec).toEqual(references('c-tracked-primary', 's-tracked-primary'));
   });
 
-  it('keeps pods of the primary apart from each other, as the target did with its own', () => {
+  it('keeps pods of the primary apart from each other or together, as the target did with its own', () => {
     const spec = (app: string, name: string): PodTemplate['spec'] => ({
       containers: [],
       topologySpreadConstraints: [{ maxSkew: 1, labelSelector: { matchLabels: { app, tier: 'podinfo' } } }],
       affinity: {
         podAffinity: {
           requiredDuringSchedulingIgnoredDuringExecution: [
-            { labelSelector: { matchLabels: { app: 'web' } } },
+            { topologyKey: 'zone', labelSelector: { matchLabels: { app } } },
+            { topologyKey: 'zone', labelSelector: { matchLabels: { app: 'database' } } },
           ],
         },
         podAntiAffinity: {

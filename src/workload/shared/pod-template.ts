@@ -108,7 +108,7 @@ function rewrittenPodSpec(spec: PodSpec, rules: Renaming): PodSpec {
   if (spec.volumes) rewritten.volumes = spec.volumes.map((volume) => volumeSource(volume, rules));
   if (isList(spec.topologySpreadConstraints))
     rewritten.topologySpreadConstraints = spec.topologySpreadConstraints.map((term) => podTerm(term, rules));
-  const affinity = antiAffinity(spec.affinity, rules);
+  const affinity = podAffinities(spec.affinity, rules);
   if (affinity) rewritten.affinity = affinity;
   return rewritten;
 }
@@ -135,20 +135,30 @@ function renamed(holder: Fields, references: readonly Reference[], configNames: 
   return rewritten;
 }
 
-function antiAffinity(affinity: unknown, rules: Renaming): Fields | undefined {
-  if (!isRecord(affinity) || !isRecord(affinity.podAntiAffinity)) return undefined;
-  const terms: Fields = { ...affinity.podAntiAffinity };
+/** Flagger leaves podAffinity alone: a primary that has to run beside pods like its own then waits for a node with a pod of the canary, which is at zero. */
+function podAffinities(affinity: unknown, rules: Renaming): Fields | undefined {
+  if (!isRecord(affinity)) return undefined;
+  const rewritten: Fields = { ...affinity };
+  for (const kind of ['podAffinity', 'podAntiAffinity']) {
+    const terms = affinity[kind];
+    if (isRecord(terms)) rewritten[kind] = affinityTerms(terms, rules);
+  }
+  return rewritten;
+}
+
+function affinityTerms(terms: Fields, rules: Renaming): Fields {
+  const rewritten: Fields = { ...terms };
   const required = terms.requiredDuringSchedulingIgnoredDuringExecution;
   if (isList(required))
-    terms.requiredDuringSchedulingIgnoredDuringExecution = required.map((term) => podTerm(term, rules));
+    rewritten.requiredDuringSchedulingIgnoredDuringExecution = required.map((term) => podTerm(term, rules));
   const preferred = terms.preferredDuringSchedulingIgnoredDuringExecution;
   if (isList(preferred))
-    terms.preferredDuringSchedulingIgnoredDuringExecution = preferred.map((weighted) =>
+    rewritten.preferredDuringSchedulingIgnoredDuringExecution = preferred.map((weighted) =>
       isRecord(weighted)
         ? { ...weighted, podAffinityTerm: podTerm(weighted.podAffinityTerm, rules) }
         : weighted,
     );
-  return { ...affinity, podAntiAffinity: terms };
+  return rewritten;
 }
 
 /** A term with a labelSelector: values that name the one workload, under a selector label, name the other instead. */
