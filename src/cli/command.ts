@@ -27,14 +27,15 @@ export function emit(result: CommandResult, { setExitCode }: CliContext): void {
   setExitCode(result.exitCode);
 }
 
-/** Does something with the API server and closes the connection again. Throws ApiError. */
+/** Does something with the API server and closes the connection again; no request takes longer than `timeout` seconds. Throws ApiError. */
 export async function withConnection<T>(
-  { kubeconfig, context }: ClusterFlags,
+  { kubeconfig, context, timeout }: ClusterFlags & { readonly timeout?: number },
   { version }: Pick<CliContext, 'version'>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const { connect } = await import('../server/connection.ts');
-  const connection = await connect({ kubeconfig, context, version }, systemClock, silentLogger);
+  const deadlineMs = Math.max(1_000, Math.min(30_000, (timeout ?? 30) * 1_000));
+  const connection = await connect({ kubeconfig, context, version, deadlineMs }, systemClock, silentLogger);
   try {
     return await work(connection);
   } finally {

@@ -206,6 +206,20 @@ describe('the command line', () => {
     }
   });
 
+  it('wait gives up in its own time on a server that takes requests and never answers', async () => {
+    const server = createServer(() => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    try {
+      const where = ['--kubeconfig', kubeconfigFor(`http://127.0.0.1:${port}`), '-n', 'shop'];
+      expect(await run('wait', 'web', '--timeout', '1', ...where)).toBe(2);
+      expect(stderr).toContain('timed out after 1000 ms');
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
   describe('with an API server that does not answer', () => {
     let kubeconfig: string;
     beforeEach(() => {

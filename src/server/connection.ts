@@ -55,11 +55,13 @@ interface ConnectionOptions {
   readonly apiRate?: RateBounds;
   /** Of what Sources apply; default 200 requests a second with bursts of 400. */
   readonly sourceRate?: RateBounds | undefined;
+  /** Of a request of `client`; default 30 s. */
+  readonly deadlineMs?: number;
 }
 
 /** Finds the cluster; no request is made yet. Throws a `configuration` ApiError for a kubeconfig that cannot be used. */
 export async function connect(
-  { kubeconfig, context, version, apiRate, ...limits }: ConnectionOptions,
+  { kubeconfig, context, version, apiRate, deadlineMs = 30_000, ...limits }: ConnectionOptions,
   clock: Clock,
   logger: Log,
 ): Promise<Connection> {
@@ -70,7 +72,8 @@ export async function connect(
     ...(context ? { context } : {}),
   });
   const userAgent = `holdfast/${version}`;
-  const transport = createTransport({ access, userAgent, clock, ...(apiRate ? { rate: apiRate } : {}) });
+  const rate = apiRate ? { rate: apiRate } : {};
+  const transport = createTransport({ access, userAgent, clock, deadlineMs, ...rate });
   const sourceTransport = createTransport({
     access,
     userAgent,
