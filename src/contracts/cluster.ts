@@ -25,10 +25,10 @@ export interface ApplyOptions {
   /** Take over fields that other managers own. */
   readonly force: boolean;
   /**
-   * The write is refused with a conflict unless the object is still this one, in this version (S17). The version alone would let the
-   * server create an object anew that was deleted meanwhile.
+   * The write is refused with a conflict unless the object is still this one, in this version (S17). The version alone lets the server create an
+   * object that is not there.
    */
-  readonly over?: { readonly uid: string; readonly resourceVersion: string };
+  readonly over?: { readonly uid?: string; readonly resourceVersion: string };
   /** Nothing is stored: the answer is what would be. */
   readonly dryRun?: boolean;
 }

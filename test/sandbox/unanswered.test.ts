@@ -276,3 +276,26 @@ test('a status whose writes are answered with 409 for good is reported, and not 
   expect(writes).toBeLessThan(20);
   expect(told.note).toContain('denied by a webhook');
 });
+
+test('the creation of a primary that reaches the API server long after it was tried again changes nothing', async () => {
+  let lost: ApiRequest | undefined;
+  bed.sandbox.fault((request) => {
+    const isCreation = request.method === 'PATCH' && request.path.endsWith('/deployments/web-primary');
+    if (!ours(request) || !isCreation || lost) return undefined;
+    lost = request;
+    return 'drop';
+  });
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('v2 is promoted', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);
+  await waitForPhase(bed, 'Succeeded');
+
+  const { method, path, query, body, contentType } = lost as unknown as ApiRequest;
+  const arrival = await bed.send(method, `${path}?${query}`, JSON.parse(body), contentType);
+
+  expect(arrival.status).toBe(409);
+  expect(await primaryImage()).toBe('shop/web:2');
+});

@@ -61,8 +61,12 @@ export async function store(
   return stored;
 }
 
+/** No object has it: etcd counts from 1, without any. What is applied over it is created, or refused where the object is there. */
+const versionOfNothing = { resourceVersion: '1' };
+
+/** What was not there is only created: an apply that was under way while a leader stood still would set back what another one has written since. */
 function applyOver(live: KubernetesObject | undefined): ApplyOptions {
-  return { manager: rolloutManager, force: true, ...(live ? { over: versionOf(live) } : {}) };
+  return { manager: rolloutManager, force: true, over: live ? versionOf(live) : versionOfNothing };
 }
 
 /** Patches an object over the observed version. Throws EngineError where the API server did not keep `kept` of it, by default all that was sent. */
