@@ -126,6 +126,20 @@ describe('the HTTPRoute', () => {
     ]);
   });
 
+  it('leaves out a maxAge of CORS below a second, which the API server would refuse', () => {
+    const service = {
+      port: 9898,
+      gatewayRefs: [{ name: 'public' }],
+      corsPolicy: { allowOrigin: ['*'], maxAge: '0s' },
+    };
+
+    const [route] = gatewayApi.objects(aContext(aCanary({ service })), initialTraffic, []);
+
+    const cors = { allowOrigins: ['*'] };
+    expect(route?.spec).toMatchObject({ rules: [{ filters: [{ type: 'CORS', cors }] }] });
+    expect(JSON.stringify(route)).not.toContain('maxAge');
+  });
+
   it("splits in an A/B test only requests that are the application's own by its headers and parameters, too", () => {
     const analysis = { interval: '10s', threshold: 2, iterations: 3 };
     const headers = { 'x-user': { exact: 'insider' }, 'X-Tenant': { exact: 'a' } };

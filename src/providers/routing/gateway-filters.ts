@@ -49,13 +49,14 @@ function urlRewrite({
 
 function cors(policy: CorsPolicy): Record<string, unknown> {
   const { allowOrigin, allowMethods, allowHeaders, exposeHeaders, allowCredentials, maxAge } = policy;
-  const maxAgeMs = maxAge === undefined ? undefined : parseDurationMs(maxAge);
+  const maxAgeSeconds = Math.floor((parseDurationMs(maxAge ?? '') ?? 0) / 1_000);
   return {
     ...(allowOrigin?.length ? { allowOrigins: allowOrigin } : {}),
     ...(allowMethods?.length ? { allowMethods } : {}),
     ...(allowHeaders?.length ? { allowHeaders } : {}),
     ...(exposeHeaders?.length ? { exposeHeaders } : {}),
     ...(allowCredentials ? { allowCredentials } : {}),
-    ...(maxAgeMs === undefined ? {} : { maxAge: Math.floor(maxAgeMs / 1_000) }),
+    // The Gateway API has no 0; without it the answer is kept for 5 seconds, as with Flagger.
+    ...(maxAgeSeconds > 0 ? { maxAge: maxAgeSeconds } : {}),
   };
 }
