@@ -86,7 +86,6 @@ describe('a Canary that the schema lets in', () => {
       { service: { port: 80, targetPort: '8080' } },
       'spec.service.targetPort "8080" is read as the name of a port, which has a letter; for the number leave the quotes out',
     ],
-    [{ service: { port: 80, delegation: true, hosts: ['a'] } }, 'spec.service.delegation cannot be used'],
     [{ service: { port: 80, mirror: [{}] } }, 'spec.service.mirror[0].backendRef is missing'],
     [{ provider: 'gatewayapi:v1' }, 'spec.service.gatewayRefs is missing; provider gatewayapi:v1 needs it'],
     [{ analysis: { interval: '1m', threshold: 1, stepWeights: [] } }, 'spec.analysis.stepWeights is empty'],
@@ -171,6 +170,11 @@ describe('a Canary that the schema lets in', () => {
       { provider: 'knative', targetRef: { ...ofService, apiVersion: 'serving.knative.dev/v1' }, service },
     ];
     expect(specs.flatMap((spec) => checkCanary(canary(spec)).problems)).toEqual([]);
+  });
+
+  test('may ask for delegation beside hosts and gateways where only Istio acts on it', () => {
+    const service = { port: 80, delegation: true, hosts: ['a'], gateways: ['b'] };
+    expect(checkCanary(canary({ provider: 'contour', service })).problems).toEqual([]);
   });
 
   test('may have a last step above 100, and a maxWeight that nothing reads', () => {

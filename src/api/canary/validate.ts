@@ -142,11 +142,6 @@ function checkService({ spec }: Canary, provider: string | undefined, found: Fin
       path: 'spec.service.targetPort',
       message: `"${targetPort}" is read as the name of a port, which has a letter; for the number leave the quotes out`,
     });
-  if (service.delegation && (service.hosts?.length || service.gateways?.length))
-    found.problems.push({
-      path: 'spec.service.delegation',
-      message: 'cannot be used together with hosts or gateways',
-    });
   service.mirror?.forEach((mirror, index) => {
     if (!mirror.backendRef)
       found.problems.push({ path: `spec.service.mirror[${index}].backendRef`, message: 'is missing' });
