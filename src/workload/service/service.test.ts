@@ -88,6 +88,20 @@ describe('the copies of a Service', () => {
     expect(metadata.annotations).not.toHaveProperty(['kubectl.kubernetes.io/last-applied-configuration']);
   });
 
+  it('have on the side of the canary the labels of the original, by which a ServiceMonitor finds it', () => {
+    const labels = { team: 'store', app: 'podinfo', 'kustomize.toolkit.fluxcd.io/name': 'shop' };
+    const original = aService();
+    const labelled = { ...original, metadata: { ...original.metadata, labels } };
+
+    const { workload } = canaryObjects({ ...source, release: { ...release, target: labelled } });
+
+    expect(workload.metadata.labels).toEqual({
+      team: 'store',
+      app: 'podinfo',
+      'holdfast.dev/canary': 'podinfo',
+    });
+  });
+
   it('carry the metadata that the Canary asks for', () => {
     const custom = { primary: { labels: { side: 'p' } }, canary: { annotations: { side: 'c' } } };
     const asking = {

@@ -53,7 +53,11 @@ export const service: WorkloadKind = {
     refuseTaken(live, canary);
     return copyOf(canary, release, {
       name: canaryCopyName(canary),
-      labels: canary.spec.service?.canary?.labels,
+      // As in Flagger all of the original's: by them a ServiceMonitor finds it.
+      labels: {
+        ...copyableEntries(release.target.metadata.labels),
+        ...canary.spec.service?.canary?.labels,
+      },
       annotations: {
         ...canary.spec.service?.canary?.annotations,
         [settingsAnnotation]: settingsKey,
