@@ -144,7 +144,7 @@ function canary(options: ManifestOptions): KubernetesObject {
   const { namespace, provider, gateway, host, pace } = options;
   const metrics = checks(options);
   // Without a router the canary gets no traffic before promotion, so there is nothing to measure.
-  const analysis = provider === 'kubernetes' ? { iterations: 3 } : { stepWeight: 20, maxWeight: 60, metrics };
+  const analysis = provider === 'kubernetes' ? { iterations: 2 } : { stepWeight: 20, maxWeight: 60, metrics };
   return {
     apiVersion: 'flagger.app/v1beta1',
     kind: 'Canary',

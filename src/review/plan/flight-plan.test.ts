@@ -34,7 +34,7 @@ describe('a flight plan', () => {
     [{ stepWeights: [1, 10, 80] }, {}, [1, 10, 80]],
     [{ iterations: 3, match: [{ headers: { cookie: { exact: 'a' } } }] }, {}, [100, 100, 100]],
     [{ iterations: 2 }, {}, [0, 0, 100]],
-    [{ iterations: 2 }, { provider: 'kubernetes' }, [0, 0]],
+    [{ iterations: 2 }, { provider: 'kubernetes' }, [0, 0, 0]],
   ])('has the weights of %o %o', (analysis, spec, expected) => {
     const found = flight(analysis, spec);
     expect(weights(found)).toEqual(expected);

@@ -19,8 +19,10 @@ export function nextStep(plan: Plan, at: { canaryWeight: number; iterations: num
   if (at.iterations < strategy.iterations) {
     return { kind: 'iterate', iterations: at.iterations + 1, canaryWeight: 0, mirrored: strategy.mirror };
   }
-  if (strategy.shiftsTraffic && at.iterations === strategy.iterations) {
-    return { kind: 'iterate', iterations: at.iterations + 1, canaryWeight: 100, mirrored: false };
+  // One check more than iterations, where it can be with all traffic on the canary.
+  if (at.iterations === strategy.iterations) {
+    const canaryWeight = strategy.shiftsTraffic ? 100 : 0;
+    return { kind: 'iterate', iterations: at.iterations + 1, canaryWeight, mirrored: false };
   }
   return { kind: 'promote' };
 }
@@ -41,8 +43,8 @@ function nextShare(
 /** The share that this iteration needs; 0 for steps, whose position is the share itself. */
 export function shareOfIteration({ strategy }: Plan, iterations: number): number {
   if (strategy.kind === 'canary') return 0;
-  const isShifted = strategy.kind === 'ab' ? iterations > 0 : iterations > strategy.iterations;
-  return isShifted ? 100 : 0;
+  if (strategy.kind === 'ab') return iterations > 0 ? 100 : 0;
+  return strategy.shiftsTraffic && iterations > strategy.iterations ? 100 : 0;
 }
 
 /** Whether requests are copied to the canary in this iteration; before steps it is the first one. */
