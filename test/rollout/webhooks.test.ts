@@ -345,6 +345,24 @@ describe('confirm-traffic-increase', () => {
     expectSafe(model);
   });
 
+  it('closed copies no requests to the canary before the first step either', () => {
+    const model = withHooks(['confirm-traffic-increase'], {
+      analysis: { mirror: true },
+      spec: { provider: 'istio' },
+    });
+    model.hooks['confirm-traffic-increase'] = 'refused';
+    for (let count = 0; count < 30; count += 1) {
+      model.tick();
+      expect(model.route?.mirrored).toBe(false);
+    }
+    expect(model.status).toMatchObject({ phase: 'Progressing', failedChecks: 0 });
+    model.hooks = {};
+    while (model.status.phase === 'Progressing' && !model.route?.mirrored) model.tick(1000);
+    expect(model.route).toMatchObject({ mirrored: true, canaryWeight: 0 });
+    model.until('Succeeded');
+    expectSafe(model);
+  });
+
   it('closed in the middle keeps the weight while checks go on', () => {
     const model = withHooks(['confirm-traffic-increase'], { analysis: { stepWeight: 20, maxWeight: 60 } });
     while (model.route?.canaryWeight !== 20) model.tick();
