@@ -443,14 +443,11 @@ function throughGates(context: Context, state: Analysing, move: Step, effects: E
   return stay({ ...state, run, isGateClosed }, asked, noteClosed(gate.gate, describeRelease(run)));
 }
 
-/**
- * As in Flagger: before each step of the weight, the last one included, and before the mirror that precedes them; before promotion; and in
- * blue/green before all traffic moves.
- */
+/** As in Flagger: before each step of the weight, the last one and the mirror included; before promotion; in blue/green before all traffic moves. */
 function gatesBefore({ plan }: Context, { isGateClosed }: Analysing, move: Step): readonly GateType[] {
   const { kind } = plan.strategy;
-  const isStep = move.kind === 'weight' || (move.kind === 'iterate' && kind === 'canary');
-  if (isStep) return ['confirm-traffic-increase'];
+  if (move.kind === 'weight') return ['confirm-traffic-increase'];
+  if (move.kind === 'iterate' && kind === 'canary') return ['confirm-traffic-increase'];
   if (move.kind === 'iterate')
     return kind === 'blueGreen' && move.canaryWeight === 100 ? ['confirm-promotion'] : [];
   if (move.kind !== 'promote') return [];
