@@ -63,6 +63,34 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
     ]);
   });
 
+  it('give the matched requests of an A/B test back by stepWeightPromotion, and no others to the canary', () => {
+    const match = [{ headers: { a: { exact: 'b' } } }];
+    const model = released({ iterations: 1, match, stepWeightPromotion: 50 });
+    const seen: string[] = [];
+    afterEachStep(model, () => {
+      const now = `${model.route?.canaryWeight}${model.route?.matched ? ' of the matched' : ''}`;
+      if (seen.at(-1) !== now) seen.push(now);
+    });
+    model.until('Succeeded');
+    expect(seen).toEqual(['0', '100 of the matched', '50 of the matched', '0']);
+    expect(model.broken).toEqual([]);
+    expect(model.outages).toEqual([]);
+  });
+
+  it('give them back at once with nginx, which cannot divide them', () => {
+    const match = [{ headers: { a: { exact: 'b' } } }];
+    const model = released({ iterations: 1, match, stepWeightPromotion: 50 }, GOOD, { provider: 'nginx' });
+    expect(timeline(model)).toEqual([
+      'Initialized 0',
+      'Progressing 0',
+      'Progressing 100',
+      'Promoting 100',
+      'Promoting 0',
+      'Finalising 0',
+      'Succeeded 0',
+    ]);
+  });
+
   it('copy requests for an interval before the first step, where the provider does that, and check them', () => {
     const seen: string[] = [];
     const model = released({ stepWeight: 50, maxWeight: 50, mirror: true }, GOOD, { provider: 'istio' });

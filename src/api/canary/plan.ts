@@ -78,7 +78,7 @@ export function planOf(canary: Canary, options: { minIntervalMs: number; default
     primaryReadyPercent: analysis.primaryReadyThreshold ?? 100,
     canaryReadyPercent: analysis.canaryReadyThreshold ?? 100,
     progressDeadlineMs: progressDeadlineMs(canary),
-    promotionStepPercent: analysis.stepWeightPromotion ? Math.min(100, analysis.stepWeightPromotion) : 100,
+    promotionStepPercent: promotionStepOf(canary, provider, strategy),
     splitsTraffic: provider !== 'kubernetes' && strategy.kind !== 'ab',
     postPromotion: { ...postPromotion, settleMs: longestWindowMs(postPromotion.metrics) },
     restartKey: JSON.stringify([
@@ -88,6 +88,12 @@ export function planOf(canary: Canary, options: { minIntervalMs: number; default
       spec.skipAnalysis === true,
     ]),
   };
+}
+
+/** Ingress-nginx cannot divide requests that match, and kubernetes none at all. */
+function promotionStepOf({ spec }: Canary, provider: string, strategy: Strategy): number {
+  const isWhole = provider === 'kubernetes' || (provider === 'nginx' && strategy.kind === 'ab');
+  return isWhole ? 100 : Math.min(100, spec.analysis.stepWeightPromotion || 100);
 }
 
 /** The route with this share on the canary, as the strategy splits traffic. */

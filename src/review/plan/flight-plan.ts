@@ -127,8 +127,8 @@ function stepsOf(plan: Plan): { steps: FlightStep[]; isStuck: boolean } {
 
 /** The first shift is made at once, each further one an interval later. */
 function promotionOf(plan: Plan, steps: readonly FlightStep[]): number {
-  const { promotionStepPercent, splitsTraffic, intervalMs } = plan;
-  if (!splitsTraffic || promotionStepPercent >= 100) return 0;
+  const { promotionStepPercent, intervalMs } = plan;
+  if (promotionStepPercent >= 100) return 0;
   const weight = steps.at(-1)?.weight ?? 0;
   return Math.max(0, Math.ceil(weight / promotionStepPercent) - 1) * intervalMs;
 }

@@ -160,17 +160,16 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
     return stay(state, statusNote, routeNote(context, run), wake(settlingMs(context, run, 'route')));
   const settleMs = settlingMs(context, run, 'primary');
   if (settleMs > 0) return stay(state, statusNote, wake(settleMs));
-  const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
+  const { isStepped, to, share, prefers } = nextShift(context, weight);
   const waitMs =
-    stepped && run.stepTime !== undefined && run.weight === weight
+    isStepped && run.stepTime !== undefined && run.weight === weight
       ? remainingMs(context, later(run.stepTime, run.standing?.route?.since), plan.intervalMs)
       : 0;
   if (waitMs > 0) return stay(state, statusNote, wake(waitMs));
-  const to = stepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;
   const grown = act(...raisePrimary(world));
-  const needed = podsNeeded(context, 'primary', 100 - to);
+  const needed = podsNeeded(context, 'primary', share);
   if (!world.sharesWorkload && !hasPodsFor(context, needed))
-    return waitForPods(context, state, { needed, share: 100 - to, grown });
+    return waitForPods(context, state, { needed, share, grown });
   // Asked for before, and not read back yet: the time of each try would call for the next one at once.
   const isAsked = run.weight === to && run.stepTime !== undefined;
   const moved = {
@@ -180,8 +179,27 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   };
   const next = { ...state, iterations: 0, run: moved };
   const again = to > 0 ? wake(plan.intervalMs) : {};
-  const prefers: Preference = { kind: 'share', side: 'primary', percent: 100 - to };
   return { ...stay(next, statusNote, grown, again), prefers };
+}
+
+/** What is left `to` the canary, and the share that the primary must carry. */
+interface Shift {
+  readonly isStepped: boolean;
+  readonly to: number;
+  readonly share: number;
+  readonly prefers: Preference;
+}
+
+/** Of an A/B test the requests that match go back by steps, as in Flagger; all of them at once if the canary had others, too. */
+function nextShift({ world, plan }: Context, weight: number): Shift {
+  const isAbTest = plan.strategy.kind === 'ab';
+  const isMatched = isAbTest && world.route?.matched === true;
+  const isStepped = plan.promotionStepPercent < 100 && (isMatched || !isAbTest);
+  const to = isStepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;
+  // The primary has all other requests, too.
+  if (isMatched)
+    return { isStepped, to, share: 100, prefers: { kind: 'share', side: 'canary', percent: to } };
+  return { isStepped, to, share: 100 - to, prefers: { kind: 'share', side: 'primary', percent: 100 - to } };
 }
 
 function hasPodsFor(context: Context, needed: number): boolean {
