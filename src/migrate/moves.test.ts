@@ -66,9 +66,49 @@ spec:
   expect(changed).toContain(tool === 'flux' ? 'suspend: true' : 'Prune=false');
 });
 
-it('refuses a broken file of the tool with its line', async () => {
-  const broken = plan({ 'a.yaml': `${head('Kustomization', 'web')}spec: [\n` });
-  await expect(broken).rejects.toThrow(/a\.yaml:\d+: is not valid YAML/);
+it('moves what is clear where other files of the folder are of no concern, twice there, or of another cluster', async () => {
+  const other =
+    'apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: db, namespace: shop}\n';
+  const moves = await plan({
+    'a.yaml': `${head('Kustomization', 'web')}spec: {prune: true, ${from}}\n---\n${repository}`,
+    'prod.yaml': `${head('Kustomization', 'apps')}spec: {path: ./prod, ${from}}\n`,
+    'staging.yaml': `${head('Kustomization', 'apps')}spec: {path: ./staging, ${from}}\n`,
+    'namespace-a.yaml':
+      'apiVersion: v1\nkind: Namespace\nmetadata: {name: _, labels: {kustomize.toolkit.fluxcd.io/prune: disabled}}\n',
+    'namespace-b.yaml':
+      'apiVersion: v1\nkind: Namespace\nmetadata: {name: _, labels: {kustomize.toolkit.fluxcd.io/prune: disabled}}\n',
+    'release.yaml': other,
+    'release-patch.yaml': other,
+    'values.yaml': '# apiVersion: helm.toolkit.fluxcd.io/v2\nreplicas: 1\n',
+  });
+
+  const stops = moves.map(({ name, stops: [first] }) => [name, first?.replace(/.*\/(?=\w+\.yaml:1: K)/, '')]);
+  expect(stops).toEqual([
+    ['Kustomization flux-system/web', undefined],
+    [
+      'Kustomization flux-system/apps',
+      expect.stringMatching(
+        /^prod\.yaml:1: Kustomization flux-system\/apps is also in .*staging\.yaml:1: name only the folder or file of the one to migrate$/,
+      ),
+    ],
+    ['Kustomization flux-system/apps', expect.stringMatching(/^staging\.yaml:1: .*prod\.yaml:1: name only/)],
+    ['HelmRelease shop/db', expect.stringContaining('not migrated')],
+    ['HelmRelease shop/db', expect.stringContaining('not migrated')],
+  ]);
+});
+
+it('refuses a broken file of the tool with its line, and goes on with the others', async () => {
+  const moves = await plan({
+    'a.yaml': `${head('Kustomization', 'web')}spec: {{ .Values.web }}\n`,
+    'b.yaml': `${head('Kustomization', 'base')}spec: {prune: true, ${from}}\n---\n${repository}`,
+  });
+  expect(moves.map(({ name, stops }) => [name, ...stops])).toEqual([
+    ['Kustomization flux-system/base'],
+    [`File ${join(folder, 'a.yaml')}`, expect.stringMatching(/a\.yaml:\d+: /)],
+  ]);
+  expect(movesExitCode(moves)).toBe(1);
+  const alone = planMoves({ tool: 'flux', path: join(folder, 'a.yaml'), isBack: false, cluster: undefined });
+  await expect(alone).rejects.toThrow(/a\.yaml:\d+: /);
   await expect(
     planMoves({ tool: 'flux', path: join(folder, 'no'), isBack: false, cluster: undefined }),
   ).rejects.toThrow('does not exist');

@@ -1,5 +1,12 @@
 import { parseSource } from '../api/kinds/parse.ts';
-import { namespacedName, type ObjectReference, recordOf, recordsOf } from '../api/kubernetes.ts';
+import {
+  describe,
+  namespacedName,
+  type ObjectReference,
+  objectKey,
+  recordOf,
+  recordsOf,
+} from '../api/kubernetes.ts';
 import { InputError, type Problem } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
@@ -19,7 +26,7 @@ import { fluxFromSource, fluxToSource } from './flux/steps.ts';
 import { fromSourceSteps } from './from-source.ts';
 import { leftBehind } from './left-behind.ts';
 import { type FactsQuery, getSource, readFacts } from './read-facts.ts';
-import { type Move, placeSteps } from './steps.ts';
+import { listNames, type Move, placeSteps } from './steps.ts';
 import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
 import { argoOfSource, fluxOfSource } from './tool-objects.ts';
 import { type MoveTree, type Placed, readMoveTree, type Subject } from './tree.ts';
@@ -53,7 +60,10 @@ export async function planMoves(query: MoveQuery): Promise<Move[]> {
         ? planFromSource(tree, subject, cluster?.connection)
         : planToSource(tree, subject, cluster)),
     );
-  return [...moves, ...(query.isBack ? [] : notMovable(tree, query))];
+  const unread = [...tree.broken].map(
+    ([file, stops]): Move => ({ name: `File ${file}`, stops, notes: [], steps: [] }),
+  );
+  return [...moves, ...(query.isBack ? [] : notMovable(tree, query)), ...unread];
 }
 
 const kindOfTool = { flux: 'Kustomization', argocd: 'Application' } as const;
@@ -61,17 +71,20 @@ const kindOfTool = { flux: 'Kustomization', argocd: 'Application' } as const;
 /** Owners in the tree, and Sources that have not ended taking over. */
 async function forwardSubjects(tree: MoveTree, { tool, cluster }: MoveQuery): Promise<Subject[]> {
   const kind = kindOfTool[tool];
-  const owners = ownersIn(tree, tool);
-  const subjects = new Map<string, Subject>(
-    owners.map((owner) => [namespacedName(owner.object), { former: formerFor(kind, owner), owner }]),
-  );
+  const subjects: Subject[] = ownersIn(tree, tool).map((owner) => ({
+    former: formerFor(kind, owner),
+    owner,
+  }));
   for (const source of sourcesIn(tree)) {
     const former = formerOwnerOf(source.object) ?? (await formerInCluster(source, cluster?.connection));
     if (former?.kind !== kind) continue;
-    const key = `${former.namespace}/${former.name}`;
-    subjects.set(key, { ...(subjects.get(key) ?? { former }), source });
+    const at = subjects.findIndex(({ former: { namespace, name }, source: other }) => {
+      return namespace === former.namespace && name === former.name && !other;
+    });
+    if (at < 0) subjects.push({ former, source });
+    else subjects[at] = { former, ...subjects[at], source };
   }
-  return inOrder([...subjects.values()]);
+  return inOrder(subjects);
 }
 
 /** Git may have ended what the cluster has not seen yet. */
@@ -88,15 +101,18 @@ async function formerInCluster(
 function backSubjects(tree: MoveTree, { tool }: MoveQuery): Subject[] {
   const kind = kindOfTool[tool];
   const owners = new Map(ownersIn(tree, tool).map((owner) => [namespacedName(owner.object), owner]));
-  const subjects = new Map<string, Subject>();
-  for (const source of sourcesIn(tree)) {
-    const key = namespacedName(source.object);
-    subjects.set(key, { former: formerFor(kind, source), source, owner: owners.get(key) });
-  }
-  for (const [key, owner] of owners)
-    if (!subjects.has(key) && owner.object.metadata.annotations?.[pruneAfterAnnotation] !== undefined)
-      subjects.set(key, { former: formerFor(kind, owner), owner });
-  return [...subjects.values()];
+  const sources = sourcesIn(tree);
+  const named = new Set(sources.map(({ object }) => namespacedName(object)));
+  const begun = [...owners].filter(([key, { object }]) => {
+    return !named.has(key) && object.metadata.annotations?.[pruneAfterAnnotation] !== undefined;
+  });
+  return [
+    ...sources.map((source) => {
+      const owner = owners.get(namespacedName(source.object));
+      return { former: formerFor(kind, source), source, owner };
+    }),
+    ...begun.map(([, owner]) => ({ former: formerFor(kind, owner), owner })),
+  ];
 }
 
 function ownersIn({ objects }: MoveTree, tool: MoveQuery['tool']): Placed[] {
@@ -180,6 +196,7 @@ async function planFromSource(
   const stops = [
     ...(source ? found.map((stop) => stopLine(tree, source, stop)) : []),
     ...namespaceStops(tree, [source, owner]),
+    ...duplicateStops(tree, [source, owner]),
   ];
   if (stops.length > 0) return { name: title, stops, notes: [], steps: [] };
 
@@ -208,6 +225,21 @@ function namespaceStops({ at }: MoveTree, placed: ReadonlyArray<Placed | undefin
     .map(({ origin }) => `${at(origin, 'metadata')}: has no namespace; set it in the file`);
 }
 
+/** Folders of several clusters, or a patch beside what it changes: which one the cluster has cannot be known. */
+function duplicateStops({ at, objects }: MoveTree, placed: ReadonlyArray<Placed | undefined>): string[] {
+  return placed
+    .filter((one) => one !== undefined)
+    .flatMap((one) => {
+      const same = objects.filter((other) => objectKey(other.object) === objectKey(one.object));
+      // Without a namespace they may be in different ones.
+      if (same.length < 2 || !one.object.metadata.namespace) return [];
+      const others = same.filter((other) => other !== one).map(({ origin }) => at(origin, ''));
+      return [
+        `${at(one.origin, '')}: ${describe(one.object)} is also in ${listNames(others)}: name only the folder or file of the one to migrate`,
+      ];
+    });
+}
+
 /** Plans the move of one Kustomization or Application to a Source. Throws ApiError. */
 async function planToSource(
   tree: MoveTree,
@@ -216,7 +248,12 @@ async function planToSource(
 ): Promise<Move> {
   const { former, owner } = subject;
   const name = `${former.kind} ${former.namespace}/${former.name}`;
-  const early = earlyStops(tree, subject);
+  const named = owner && repositoryOf(owner.object);
+  const repository = tree.objects.find(
+    ({ object: { kind, metadata } }) =>
+      kind === 'GitRepository' && metadata.name === named?.name && metadata.namespace === named?.namespace,
+  );
+  const early = [...earlyStops(tree, subject), ...duplicateStops(tree, [owner, subject.source, repository])];
   if (early.length > 0) return { name, stops: early, notes: [], steps: [] };
   if (former.kind === 'Kustomization' && former.namespace === 'flux-system' && former.name === 'flux-system')
     return {
@@ -226,11 +263,6 @@ async function planToSource(
       steps: [],
     };
 
-  const named = owner && repositoryOf(owner.object);
-  const repository = tree.objects.find(
-    ({ object: { kind, metadata } }) =>
-      kind === 'GitRepository' && metadata.name === named?.name && metadata.namespace === named?.namespace,
-  );
   const facts = cluster && (await readFacts(cluster.connection, factsQuery(subject)));
   const credentials = await credentialsFor(subject, cluster?.connection);
   const made = owner && sourceFrom(tree, { former, owner, repository, credentials, facts });

@@ -19,15 +19,27 @@ export interface Placed {
 export interface MoveTree {
   readonly files: Files;
   readonly objects: readonly Placed[];
-  /** `file:line: field: message` of files that name one of the tools and cannot be read. */
+  /** Why the tree as a whole cannot be read. */
   readonly problems: readonly string[];
+  /** Files that name one of the tools and cannot be read, with `file:line: field: message`; there are no objects of them. */
+  readonly broken: ReadonlyMap<string, readonly string[]>;
   /** `file:line`. */
   at(origin: Origin, field: string): string;
 }
 
-const tools = /\b(?:[a-z]+\.toolkit\.fluxcd\.io|argoproj\.io|holdfast\.dev)\//;
+const key = (name: string) => `\\b${name}["']?[^\\S\\n]*:[^\\S\\n]*["']?`;
+/** Names of the tools also stand in labels, comments and values of charts. */
+const tools = new RegExp(
+  `${key('apiVersion')}(?:[a-z]+\\.toolkit\\.fluxcd\\.io|argoproj\\.io|holdfast\\.dev)/`,
+);
+const moved = new RegExp(
+  `${key('kind')}(?:Kustomization|GitRepository|Application|ApplicationSet|Source)\\b`,
+);
 
-/** Reads a file or folder; what concerns neither tool is passed over, broken or not. Never throws on what it finds. */
+/**
+ * Reads a file or folder; what concerns neither tool is passed over, broken or not. An object may be there more than once, as for two
+ * clusters, or in a patch. Never throws on what it finds.
+ */
 export async function readMoveTree(path: string): Promise<MoveTree> {
   const local = await readLocalFiles([path]);
   const texts = local.files.flatMap((file) => {
@@ -38,14 +50,30 @@ export async function readMoveTree(path: string): Promise<MoveTree> {
     return [[file.path, isWhole ? text : text.replace(/\n$/, '')] as const];
   });
   const kept = texts.filter(([file, text]) => isKustomization(file) || tools.test(text));
-  const names = new Set(kept.map(([file]) => file));
-  const read = renderPlain(local.files.filter((file) => names.has(file.path) && !isKustomization(file.path)));
+  const files = new Map(kept);
+  const isManifest = (file: string) => files.has(file) && !isKustomization(file);
+  const results = new Map(
+    local.files
+      .filter((file) => isManifest(file.path))
+      .map((file) => [file.path, renderPlain([file])] as const),
+  );
+  const all = [...results.values()];
   const isFatal = ({ file }: FileProblem) => file === path || file === '';
+  const broken = [...results].filter(([file, { problems }]) => {
+    return file !== path && problems.length > 0 && moved.test(files.get(file) ?? '');
+  });
   return {
-    files: new Map(kept),
-    objects: read.objects,
-    problems: [...local.problems.filter(isFatal), ...read.problems].map(formatProblem),
-    at: (origin, field) => `${origin.file}:${field ? read.lineOf(origin, field) : origin.line}`,
+    files,
+    objects: all.flatMap(({ objects }) => objects),
+    problems: [
+      ...local.problems.filter(isFatal),
+      ...all.flatMap(({ problems }) => problems).filter(isFatal),
+    ].map(formatProblem),
+    broken: new Map(broken.map(([file, { problems }]) => [file, problems.map(formatProblem)])),
+    at: (origin, field) => {
+      const line = field ? results.get(origin.file)?.lineOf(origin, field) : undefined;
+      return `${origin.file}:${line ?? origin.line}`;
+    },
   };
 }
 
