@@ -1,5 +1,5 @@
 /** Steps of a move from another tool to Holdfast, or back, and where it stands. Pure. */
-import { type Condition, describe, type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
+import { type Condition, describe, isRecord, type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import {
@@ -195,4 +195,17 @@ export function adoptsFinding(facts: MoveFacts | undefined, name: string, former
 /** A field of the tree is in the cluster as it is there; what the server fills in makes no difference. */
 export function isSameField(live: unknown, tree: unknown): boolean {
   return tree === undefined || tree === null ? live === undefined || live === null : covers(live, tree);
+}
+
+/** Fields that are in the cluster alone, as a patch or another program sets them: a Source that is made from the file lacks them. */
+export function missingInFile(live: unknown, tree: unknown, path: string): string[] {
+  if (isRecord(live) && isRecord(tree))
+    return Object.entries(live).flatMap(([key, value]) => missingInFile(value, tree[key], `${path}.${key}`));
+  return (tree === undefined || tree === null) && !covers(undefined, live) ? [path] : [];
+}
+
+/** What to do about them. */
+export function whyMissingInFile(paths: readonly string[]): true | string {
+  if (paths.length === 0) return true;
+  return `${listNames(paths)}: set in the cluster, and not in the file, as by a patch of what applies it; write it into the file`;
 }

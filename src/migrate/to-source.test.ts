@@ -149,6 +149,22 @@ describe('a step is refused, and its commit is not', () => {
       /spec\.path/,
     ],
     [
+      'where fields are in the cluster alone, as by a patch of what applies it',
+      {
+        ...running,
+        owner: kustomization({
+          ...{ interval: '10m', force: false, deletionPolicy: 'Orphan', timeout: '5m' },
+          postBuild: { substituteFrom: [{ kind: 'ConfigMap', name: 'cluster' }] },
+        }),
+      },
+      /^spec\.timeout, spec\.postBuild: set in the cluster, and not in the file/,
+    ],
+    [
+      'where it did not prune, and a field is in the cluster alone',
+      { ...held, owner: kustomization({ ...off, dependsOn: [{ name: 'base' }] }) },
+      /spec\.dependsOn: set in the cluster, and not in the file/,
+    ],
+    [
       'where a pod would restart',
       { ...held, comparison: { ...same, changed: ['Deployment shop/web: spec.template'] } },
       /spec\.template/,
@@ -201,7 +217,7 @@ describe('an Application', () => {
     apiVersion: 'argoproj.io/v1alpha1',
     kind: 'Application',
     metadata: { name: 'shop', namespace: 'argocd', ...more },
-    spec: { syncPolicy: { automated: { prune: true } } },
+    spec: { source: { path: 'shop' }, syncPolicy: { automated: { prune: true } } },
   });
   const first = (owner: KubernetesObject): PlacedStep | undefined => {
     const input: ToSourceInput = {
@@ -221,6 +237,16 @@ describe('an Application', () => {
     expect(step?.commands).toEqual([
       `kubectl -n argocd patch applications.argoproj.io shop --type=merge -p '{"metadata":{"finalizers":["mine"]}}'`,
     ]);
+  });
+
+  it('in which a program has set images in the cluster alone is refused', () => {
+    const owner = live();
+    const source = { path: 'shop', directory: { jsonnet: {} }, kustomize: { images: ['web=web:2'] } };
+    const step = first({ ...owner, spec: { ...(owner.spec as object), source } });
+    expect(step?.state).toBe('refused');
+    expect(step?.requires.map(({ found }) => found).join()).toMatch(
+      /^,+spec\.source\.kustomize: set in the cluster, and not in the file/,
+    );
   });
 
   it('that an ApplicationSet writes is refused', () => {

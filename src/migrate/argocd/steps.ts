@@ -5,7 +5,7 @@ import { deleteField, edited, type Files, identityOf, setField } from '../edit.t
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
-import { finding, isSameField } from '../steps.ts';
+import { finding, isSameField, missingInFile, whyMissingInFile } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
 import type { Placed } from '../tree.ts';
 import { noPrune, prunesByItself, type SyncPolicy } from './source.ts';
@@ -14,6 +14,9 @@ import { noPrune, prunesByItself, type SyncPolicy } from './source.ts';
 const cascade = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
 
 interface ApplicationSpec {
+  readonly source?: unknown;
+  readonly sources?: unknown;
+  readonly ignoreDifferences?: unknown;
   readonly syncPolicy?: SyncPolicy | null;
 }
 
@@ -59,7 +62,11 @@ function suspendStep(input: ToSourceInput): HoldStep {
         if (!live || !owner) return true;
         const there = of(live);
         const isSame = of(owner.object).every((value, index) => isSameField(there[index], value));
-        return isSame || 'another spec.source or spec.destination';
+        if (!isSame) return 'another spec.source or spec.destination';
+        const { source, sources, ignoreDifferences } = specOf(live);
+        return whyMissingInFile(
+          missingInFile({ source, sources, ignoreDifferences }, specOf(owner.object), 'spec'),
+        );
       }),
     ],
     edit: (files) => edit(files, owner, hold),

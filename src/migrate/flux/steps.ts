@@ -5,7 +5,16 @@ import { edited, type Files, identityOf, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
-import { conditionOf, type Finding, finding, isObserved, isSameField, listNames } from '../steps.ts';
+import {
+  conditionOf,
+  type Finding,
+  finding,
+  isObserved,
+  isSameField,
+  listNames,
+  missingInFile,
+  whyMissingInFile,
+} from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
 import type { Placed } from '../tree.ts';
 
@@ -15,6 +24,7 @@ interface KustomizationSpec {
   readonly prune?: boolean;
   readonly suspend?: boolean;
   readonly deletionPolicy?: string;
+  readonly interval?: string;
 }
 
 /** Flux, which hands objects over to a Source. `repository`: the GitRepository in the tree. */
@@ -22,11 +32,17 @@ export function fluxToSource(repository: Placed | undefined): ToSourceTool {
   return {
     hold: (input) => [pruningOffStep(input), suspendStep(input)],
     // The Kustomization may be deleted then: Flux deletes nothing with it.
-    safe: ({ facts, former: { namespace, name } }) => [
-      finding(facts, `Kustomization ${namespace}/${name} neither applies nor deletes`, ({ owner }) => {
-        if (!owner) return true;
-        return whyItDeletes(owner) ?? (specOf(owner).suspend === true || 'it is not suspended');
-      }),
+    safe: (input) => [
+      finding(
+        input.facts,
+        `Kustomization ${input.former.namespace}/${input.former.name} neither applies nor deletes`,
+        ({ owner }) => {
+          if (!owner) return true;
+          return whyItDeletes(owner) ?? (specOf(owner).suspend === true || 'it is not suspended');
+        },
+      ),
+      // One that never pruned has passed the first step without it.
+      sameFinding(input),
     ],
     also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
     remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
@@ -108,7 +124,10 @@ function sameFinding({ facts, owner }: ToSourceInput): Finding {
     const of = (object: KubernetesObject, field: string) =>
       ((object.spec ?? {}) as Record<string, unknown>)[field];
     const other = fields.filter((field) => !isSameField(of(live, field), of(owner.object, field)));
-    return other.length === 0 || `another ${listNames(other.map((field) => `spec.${field}`))}`;
+    if (other.length > 0) return `another ${listNames(other.map((field) => `spec.${field}`))}`;
+    // What the move changes itself, and what has no counterpart.
+    const { prune, suspend, deletionPolicy, interval, ...carried } = specOf(live);
+    return whyMissingInFile(missingInFile(carried, owner.object.spec, 'spec'));
   });
 }
 
