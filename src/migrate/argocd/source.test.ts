@@ -3,7 +3,7 @@ import { parseSource } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { firstSource } from '../to-source.ts';
-import { readCredentials, sourceOfArgo } from './source.ts';
+import { prunesByItself, readCredentials, sourceOfArgo } from './source.ts';
 
 function application(
   source: Record<string, unknown> = {},
@@ -155,6 +155,13 @@ test.each([
 ])('folders below the path, which a Source reads, are told of: %s', (_, source, isTold) => {
   const { notes } = sourceOfArgo(application(source), undefined);
   expect(notes.some((note) => note.includes('directory.recurse'))).toBe(isTold);
+});
+
+test('deletions that a person confirms one by one do not become those of a Source', () => {
+  const syncPolicy = { automated: { prune: true, selfHeal: true }, syncOptions: ['Prune=confirm'] };
+  expect(prunesByItself(syncPolicy)).toBe(false);
+  const { notes } = sourceOfArgo(application({}, { syncPolicy }), undefined);
+  expect(notes).toContainEqual(expect.stringMatching(/Prune=confirm is not carried, .* does not prune/));
 });
 
 test('an Application that Argo CD syncs and heals by itself has no such note', () => {

@@ -253,6 +253,8 @@ function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | unde
     project !== undefined &&
       project !== 'default' &&
       `the restrictions and sync windows of project ${project} are not migrated: use spec.allow, serviceAccountName and windows of the Source`,
+    Boolean(syncPolicy.syncOptions?.includes(askToPrune)) &&
+      `sync option ${askToPrune} is not carried, and the Source does not prune: to be asked before each deletion, set the annotation argocd.argoproj.io/sync-options: ${askToPrune} on the objects, and then spec.prune of the Source`,
     options.length > 0 && `sync options have no counterpart: ${options.join(', ')}`,
     Boolean(syncPolicy.managedNamespaceMetadata) &&
       'spec.syncPolicy.managedNamespaceMetadata has no counterpart: set these labels and annotations in the manifest of the Namespace',
@@ -280,13 +282,16 @@ export interface SyncPolicy {
 /** The option by which an Application deletes nothing, whatever `automated.prune` says. */
 export const noPrune = 'Prune=false';
 
+/** The option by which a person confirms each deletion. */
+const askToPrune = 'Prune=confirm';
+
 /** Whether Argo CD deletes what left Git. */
 export function prunesByItself(policy: SyncPolicy | null | undefined): boolean {
   const { automated, syncOptions } = policy ?? {};
   return (
     automated?.prune === true &&
     automated.enabled !== false &&
-    !(Array.isArray(syncOptions) && syncOptions.includes(noPrune))
+    !(Array.isArray(syncOptions) && [noPrune, askToPrune].some((option) => syncOptions.includes(option)))
   );
 }
 
