@@ -79,6 +79,7 @@ test.each([
   ['v1.2.*', { semver: 'v1.2.*' }],
   ['release-1.x', { branch: 'release-1.x' }],
   ['>=1.0.0', { semver: '>=1.0.0' }],
+  ['1.2.0 - 1.4.0', { semver: '1.2.0 - 1.4.0' }],
   ['a'.repeat(40), { commit: 'a'.repeat(40) }],
 ])('the revision %s', (targetRevision, ref) => {
   expect(sourceOfArgo(application({ targetRevision }), undefined).spec.ref).toEqual(ref);
@@ -86,6 +87,8 @@ test.each([
 
 test.each<readonly [string, Record<string, unknown>, Record<string, unknown>]>([
   ['spec.source.targetRevision', { targetRevision: 'HEAD' }, {}],
+  // Argo CD takes it for the beginning of a commit, unless there is a branch or tag of that name.
+  ['spec.source.targetRevision', { targetRevision: '1a2b3c4' }, {}],
   ['spec.source.chart', { chart: 'web' }, {}],
   ['spec.source.plugin', { plugin: { name: 'own' } }, {}],
   ['spec.source.kustomize', { kustomize: { images: ['web:2'] } }, {}],
@@ -98,6 +101,8 @@ test.each<readonly [string, Record<string, unknown>, Record<string, unknown>]>([
   ['spec.destination', {}, { destination: { server: 'https://other.example.com' } }],
   ['spec.ignoreDifferences', {}, { ignoreDifferences: [{ kind: 'Deployment' }] }],
   ['spec.sources', {}, { sources: [{ repoURL: 'a' }] }],
+  ['spec.sources', {}, { source: undefined, sources: [{ repoURL: 'a' }, { repoURL: 'b' }] }],
+  ['spec.sourceHydrator', {}, { source: undefined, sourceHydrator: { drySource: { path: 'a' } } }],
 ])('an Application with %s is stopped on it', (field, source, spec) => {
   const { stops } = sourceOfArgo(application(source, spec), undefined);
   expect(stops.map((stop) => stop.field)).toEqual([field]);

@@ -90,7 +90,7 @@ export function sourceOfArgo(
   if (broken.length > 0) return { stops: broken, notes: [], spec: {} as SourceSpec };
   const source = (spec.source ?? {}) as Fields;
   const helm = helmOf(application, source);
-  const ref = refOf(source.targetRevision);
+  const { ref, why } = refOf(source.targetRevision);
   const destination = (spec.destination ?? {}) as Fields;
   const isHere = destination.server === 'https://kubernetes.default.svc' || destination.name === 'in-cluster';
   return {
@@ -98,11 +98,10 @@ export function sourceOfArgo(
       ...stopsOf(spec, specRules),
       ...stopsOf(source, sourceRules, 'spec.source'),
       ...stopsOf((source.directory ?? {}) as Fields, directoryRules, 'spec.source.directory'),
-      ...urlStops(source.repoURL, 'spec.source.repoURL'),
+      ...sourceStops(spec, why),
       ...sshStops(application, source, credentials),
       ...(isHere ? [] : [destinationStop]),
       ...helm.stops,
-      ...(ref ? [] : [headStop]),
     ],
     notes: notesOn(application, credentials),
     spec: {
@@ -117,6 +116,12 @@ export function sourceOfArgo(
       prune: false,
     } as SourceSpec,
   };
+}
+
+/** Where `source` is missing, what takes its place has stopped the move already. */
+function sourceStops({ source, sources, sourceHydrator }: Fields, why: Stop | undefined): Stop[] {
+  if (!source && (sources || sourceHydrator)) return [];
+  return [...urlStops(recordOf(source).repoURL, 'spec.source.repoURL'), ...(why ? [why] : [])];
 }
 
 /** What the API server would refuse, too. In a file a field may be there without a value. */
@@ -146,10 +151,7 @@ const destinationStop: Stop = {
   message: 'a Source applies to its own cluster; run Holdfast in the other one',
 };
 
-const headStop: Stop = {
-  field: 'spec.source.targetRevision',
-  message: 'HEAD does not name a branch; set the branch',
-};
+const revisionStop = (message: string) => ({ why: { field: 'spec.source.targetRevision', message } });
 
 /** Argo CD keeps the host keys of all servers in one ConfigMap, a Source in its Secret. */
 function sshStops(
@@ -171,16 +173,21 @@ function sshStops(
 }
 
 /** Argo CD does not say whether a name is a branch or a tag: versions are taken for tags. */
-function refOf(revision: unknown): SourceRef | undefined {
+function refOf(revision: unknown): { ref?: SourceRef; why?: Stop } {
   const text = typeof revision === 'string' ? revision : '';
-  if (text === '' || text === 'HEAD') return undefined;
-  if (/^[0-9a-f]{40}$/.test(text)) return { commit: text };
+  if (text === '' || text === 'HEAD') return revisionStop('HEAD does not name a branch; set the branch');
+  if (/^[0-9a-f]{40}$/i.test(text)) return { ref: { commit: text.toLowerCase() } };
+  // Argo CD looks for a branch or tag of this name, and then takes it for the beginning of a commit.
+  if (/^[0-9a-f]{7,39}$/i.test(text))
+    return revisionStop(
+      'may be a shortened commit or a name; write all 40 digits of the commit, or refs/heads/NAME or refs/tags/NAME',
+    );
   const [, kind, name = ''] = /^refs\/(heads|tags)\/(.+)$/.exec(text) ?? [];
-  if (kind) return kind === 'heads' ? { branch: name } : { tag: name };
+  if (kind) return { ref: kind === 'heads' ? { branch: name } : { tag: name } };
   // `release-1.x` is a branch.
   const beginsAsRange = /^\s*(?:[*^~<>=!]|v?\d|[xX](?:\.|$))/.test(text);
-  if (beginsAsRange && /[*^~<>]|(?:^|\.)[xX](?:\.|$)/.test(text)) return { semver: text };
-  return /^v?\d+\.\d+\.\d+/.test(text) ? { tag: text } : { branch: text };
+  if (beginsAsRange && /[*^~<>\s]|(?:^|\.)[xX](?:\.|$)/.test(text)) return { ref: { semver: text } };
+  return { ref: /^v?\d+\.\d+\.\d+/.test(text) ? { tag: text } : { branch: text } };
 }
 
 function helmOf(

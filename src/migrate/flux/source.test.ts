@@ -123,11 +123,11 @@ test('an SSH address is carried with its Secret', () => {
 });
 
 test.each([
-  ['.sourceignore, and what Flux leaves out by itself', {}, /by \.sourceignore, and by itself/],
+  ['.sourceignore, and what Flux leaves out by itself', {}, /by \.sourceignore, and by itself.*\.json files/],
   [
-    '.sourceignore alone where the patterns of Flux are replaced',
+    '.sourceignore, and JSON, where the patterns of Flux are replaced',
     { ignore: '*.md' },
-    /by \.sourceignore are read/,
+    /by \.sourceignore, and \.json files without a kustomization\.yaml, are read/,
   ],
 ])('it is told that a Source reads the files of %s', (_, spec, note) => {
   const { notes } = sourceOfFlux(kustomization({ path: './apps' }), repository(spec));

@@ -82,8 +82,8 @@ function notesOn(spec: Fields, git: Fields): string[] {
     Boolean(spec.interval) &&
       'spec.interval has no counterpart: drift is reverted within seconds; Git is polled at the interval of the GitRepository',
     ignoreIn(git) === undefined
-      ? "the files that Flux leaves out by .sourceignore, and by itself, as those of CI (.github/, .gitlab-ci.yml), are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first"
-      : "the files that Flux leaves out by .sourceignore are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first",
+      ? "the files that Flux leaves out by .sourceignore, and by itself, as those of CI (.github/, .gitlab-ci.yml) and .json files without a kustomization.yaml, are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first"
+      : "the files that Flux leaves out by .sourceignore, and .json files without a kustomization.yaml, are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first",
   ];
   return found.filter((note) => note !== false);
 }
