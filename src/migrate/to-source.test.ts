@@ -239,6 +239,22 @@ describe('an Application', () => {
     ]);
   });
 
+  it('keeps the comments at its sync options', () => {
+    const options =
+      '    syncOptions:\n      # for the large CRDs\n      - ServerSideApply=true # needed\n      - Prune=true\n';
+    const input: ToSourceInput = {
+      former: argo,
+      files: new Map([['shop.yaml', text + options]]),
+      owner: {
+        object: { ...live(), spec: { syncPolicy: { syncOptions: ['ServerSideApply=true', 'Prune=true'] } } },
+        origin: { ...origin, file: 'shop.yaml' },
+      },
+      facts: undefined,
+    };
+    const [step] = toSourceSteps(argoToSource, input);
+    expect(step?.changes[0]?.after).toContain(options.replace('Prune=true', 'Prune=false'));
+  });
+
   it('in which a program has set images in the cluster alone is refused', () => {
     const owner = live();
     const source = { path: 'shop', directory: { jsonnet: {} }, kustomize: { images: ['web=web:2'] } };

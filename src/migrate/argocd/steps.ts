@@ -1,5 +1,5 @@
 /** What a move between Argo CD and a Source changes in an Application. Pure. */
-import type { Document } from 'yaml';
+import { type Document, isSeq } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { deleteField, edited, type Files, identityOf, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
@@ -121,12 +121,25 @@ function hold(document: Document, { object }: Placed): void {
   if (prunesByItself(syncPolicy))
     setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
   deleteField(document, ['spec', 'syncPolicy', 'automated']);
-  const options = syncOptions.filter((option) => !option.startsWith('Prune='));
-  if (!syncOptions.includes(noPrune))
-    setField(document, ['spec', 'syncPolicy', 'syncOptions'], document.createNode([...options, noPrune]));
+  if (!syncOptions.includes(noPrune)) {
+    withoutOptions(document, (option) => option.startsWith('Prune='));
+    const list = document.getIn(optionsPath);
+    if (isSeq(list)) list.add(noPrune);
+    else setField(document, optionsPath, document.createNode([noPrune]));
+  }
   const finalizers = object.metadata.finalizers ?? [];
   for (const [index, one] of [...finalizers.entries()].reverse())
     if (cascade.test(one)) deleteField(document, ['metadata', 'finalizers', index]);
+}
+
+const optionsPath = ['spec', 'syncPolicy', 'syncOptions'];
+
+/** Without some of the sync options; comments at the others stay. */
+function withoutOptions(document: Document, isGone: (option: string) => boolean): void {
+  const list = document.getIn(optionsPath);
+  const options = isSeq(list) ? (list.toJSON() as unknown[]).map(String) : [];
+  for (const [index, option] of [...options.entries()].reverse())
+    if (isGone(option)) deleteField(document, [...optionsPath, index]);
 }
 
 function edit(
@@ -147,12 +160,7 @@ export const argoFromSource: FromSourceTool = {
   },
   prune(document) {
     setField(document, ['spec', 'syncPolicy', 'automated', 'prune'], true);
-    const options = document.getIn(['spec', 'syncPolicy', 'syncOptions']) as
-      | { toJSON?: () => unknown }
-      | undefined;
-    const kept = ((options?.toJSON?.() ?? []) as string[]).filter((option) => option !== noPrune);
-    if (kept.length === 0) document.deleteIn(['spec', 'syncPolicy', 'syncOptions']);
-    else document.setIn(['spec', 'syncPolicy', 'syncOptions'], document.createNode(kept));
+    withoutOptions(document, (option) => option === noPrune);
   },
   applies(live) {
     const { sync, operationState } = (live.status ?? {}) as {
