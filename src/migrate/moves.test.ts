@@ -262,6 +262,17 @@ it.each<['flux' | 'argocd', string, RegExp]>([
   expect(move?.steps).toEqual([]);
 });
 
+it('what a Source leaves out is left out by Flux, too, whose patterns begin at the root', async () => {
+  const source = `apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec:\n  url: https://git.example.com/a.git\n  ref: {branch: main}\n  path: ./prod/shop/\n  ignore: ['*.md', /ci, '!docs/a.yaml', tmp/, '# a/b']\n`;
+
+  const [back] = await plan({ 'a.yaml': source }, 'flux', true);
+  const lines = moveLines(back ? [back] : [], { columns: 100, colour: false }).join('\n');
+
+  expect(back?.stops).toEqual([]);
+  const rules = ['*.md', '/prod/shop/ci', '!/prod/shop/docs/a.yaml', 'tmp/', '# a/b', '.sops.yaml'];
+  expect(lines).toContain(`+  ignore: |\n${rules.map((rule) => `+    ${rule}`).join('\n')}\n`);
+});
+
 it('a chart is given back to Argo CD with the namespace that its objects are in', async () => {
   const source = `apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec: {url: "https://git.example.com/a.git", ref: {branch: main}, helm: {values: {replicas: 2}}}\n`;
 

@@ -3,7 +3,7 @@ import { type KubernetesObject, present } from '../api/kubernetes.ts';
 import type { Source, SourceRef, SourceSpec } from '../api/source/source.ts';
 import { releaseNamespace } from '../render/units.ts';
 import { pruneAfterAnnotation } from './facts.ts';
-import { type FieldRule, type Stop, stopsOf } from './field-rules.ts';
+import { type FieldRule, folderIn, type Stop, stopsOf } from './field-rules.ts';
 
 /** The other tool's objects, or why there are none. */
 interface ToolObjects {
@@ -41,7 +41,7 @@ const fluxRules: Readonly<Record<string, FieldRule>> = {
   retryInterval: 'carried',
   wait: 'carried',
   verify: 'carried',
-  ignore: noneThere,
+  ignore: 'carried',
   decryption: 'carried',
   substitute: 'carried',
   serviceAccountName: 'carried',
@@ -53,7 +53,9 @@ const argoRules: Readonly<Record<string, FieldRule>> = {
   ...both,
   helm: 'carried',
   verify: noneThere,
-  ignore: noneThere,
+  ignore: {
+    stop: 'has no counterpart: move what it leaves out to folders outside of spec.path, and then remove it',
+  },
   decryption: noneThere,
   substitute: noneThere,
   proxySecretRef: noneThere,
@@ -76,6 +78,8 @@ export function fluxOfSource(source: Source): ToolObjects {
     ref,
     secretRef: spec.secretRef,
     proxySecretRef: spec.proxySecretRef,
+    ignore:
+      spec.ignore && [...spec.ignore.map((rule) => fromRoot(rule, spec.path)), '.sops.yaml', ''].join('\n'),
     verify: spec.verify && { mode: spec.verify.mode ?? 'HEAD', secretRef: spec.verify.secretRef },
   });
   const kustomization = present({
@@ -121,6 +125,14 @@ export function fluxOfSource(source: Source): ToolObjects {
       },
     ],
   };
+}
+
+/** Flux's patterns begin at the root of the repository, a Source's at its path. Where there are any, Flux leaves out nothing by itself. */
+function fromRoot(rule: string, path: string | undefined): string {
+  const folder = folderIn(path)?.slice('./'.length);
+  const [, not = '', pattern = ''] = /^(!?)(.*)$/.exec(rule) ?? [];
+  const isTied = pattern.replace(/\/$/, '').includes('/') && !rule.startsWith('#');
+  return folder && isTied ? `${not}/${folder}/${pattern.replace(/^\//, '')}` : rule;
 }
 
 /** An Application of the Source's name, which is synced by itself and prunes nothing yet. */
