@@ -131,6 +131,22 @@ describe('what was applied last', () => {
     expect(applied.has(service(live), service(selector))).toBe(expected);
   });
 
+  test.each<[string, unknown, unknown, boolean]>([
+    ['is there with the default of its answer', [{ type: 'Resource' }], [{ type: 'Resource' }], true],
+    ['is not there with another value', [{ type: 'Resource' }], [{ type: 'Pods' }], false],
+    ['is not there with a value that its answer did not have', undefined, [{ type: 'Pods' }], false],
+  ])('with a field of no value %s', (_, answered, now, expected) => {
+    const scaler = (metrics: unknown): KubernetesObject => ({
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata,
+      spec: { maxReplicas: 3, ...(metrics === undefined ? {} : { metrics }) },
+    });
+    const applied = createApplied('holdfast');
+    applied.note(scaler(null), scaler(answered));
+    expect(applied.has(scaler(now), scaler(null))).toBe(expected);
+  });
+
   test('is known by its fields alone where the answer is not', () => {
     const applied = createApplied('holdfast');
     expect(applied.has(stored([entry()]), wanted)).toBe(false);

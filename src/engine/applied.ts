@@ -9,7 +9,7 @@ import {
   recordsOf,
   valueAt,
 } from '../api/kubernetes.ts';
-import { covers } from '../workload/compare/semantic-compare.ts';
+import { covers, differencesOf } from '../workload/compare/semantic-compare.ts';
 import { appliedAnnotation } from '../workload/shared/metadata.ts';
 
 /**
@@ -30,17 +30,24 @@ export interface Applied {
   forget(wanted: KubernetesObject): void;
 }
 
+interface Noted {
+  readonly hash: string;
+  readonly fields: string | undefined;
+  /** `defaultsFor` of the answer. */
+  readonly defaults: string | undefined;
+}
+
 /** An empty memory of what this field manager applied. */
 export function createApplied(manager: string): Applied {
-  const known = new Map<string, { readonly hash: string; readonly fields: string | undefined }>();
+  const known = new Map<string, Noted>();
   return {
     has(live, wanted) {
-      const { hash, fields } = known.get(objectId(wanted)) ?? {};
+      const { hash, fields, defaults } = known.get(objectId(wanted)) ?? {};
       return (
         live !== undefined &&
         [hash, markOf(live)].includes(hashOf(wanted)) &&
         [undefined, fields].includes(fields && fieldsOf(live, manager)) &&
-        holds(live, wanted)
+        (holds(live, wanted) || (defaults !== undefined && defaultsFor(live, wanted) === defaults))
       );
     },
     knows: (wanted) => known.get(objectId(wanted))?.hash === hashOf(wanted),
@@ -48,9 +55,20 @@ export function createApplied(manager: string): Applied {
       void known.set(objectId(wanted), {
         hash: hashOf(wanted),
         fields: written && fieldsOf(written, manager),
+        defaults: written && defaultsFor(written, wanted),
       }),
     forget: (wanted) => void known.delete(objectId(wanted)),
   };
+}
+
+/**
+ * What the object has where nothing is wanted (`metrics:`, as charts leave it), if that is all in which it differs: the API server's own
+ * defaults as long as they are those of its answer.
+ */
+function defaultsFor(live: KubernetesObject, wanted: KubernetesObject): string | undefined {
+  const found = differencesOf(live, wanted);
+  const isAll = found.length > 0 && found.every((one) => one.wanted === null && one.live !== undefined);
+  return isAll ? canonicalJson(found) : undefined;
 }
 
 /** The object with a hash of itself as annotation, for another replica and after a restart. */

@@ -103,6 +103,16 @@ describe('a HorizontalPodAutoscaler', () => {
     expect(spec).toMatchObject({ minReplicas: 1, maxReplicas: 9 });
   });
 
+  it('is written on both sides without fields of no value, for which the API server has its own', () => {
+    const empty = scaler('HorizontalPodAutoscaler', { maxReplicas: 9, metrics: null, behavior: null });
+    const primary = primaryScaler(kind, canary, { source: empty, live: undefined });
+    expect(primary.spec).toEqual({
+      ...{ minReplicas: 1, maxReplicas: 9 },
+      scaleTargetRef: { ...scaleTargetRef, name: 'podinfo-primary' },
+    });
+    expect(ownScaler(kind, canary, empty).spec).toEqual({ minReplicas: 1, maxReplicas: 9, scaleTargetRef });
+  });
+
   it('is raised with the former value saved, and restored from there', () => {
     expect(minReplicasPatch(kind, source, 7)).toEqual({
       metadata: { annotations: { 'holdfast.dev/min-replicas': '2' } },

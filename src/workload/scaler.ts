@@ -2,6 +2,7 @@
 import type { Canary } from '../api/canary/canary.ts';
 import {
   describe,
+  fromEntries,
   type KubernetesObject,
   keepAwayAnnotations,
   ownerReference,
@@ -112,11 +113,16 @@ export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesOb
       ...(annotations ? { annotations } : {}),
     },
     spec: {
-      ...(scaler.spec as Fields),
+      ...givenFields(scaler),
       [kind.minimum.field]: minReplicasOf(kind, scaler),
       [kind.maximum.field]: boundOf(scaler, kind.maximum),
     },
   };
+}
+
+/** The spec without fields of no value (`metrics:`), as charts leave them: the API server has its defaults there, and they would be written at each look. */
+function givenFields({ spec }: KubernetesObject): Fields {
+  return fromEntries(Object.entries(spec as Fields).filter(([, value]) => value !== null));
 }
 
 /** The primary's copy of the target's scaler, never raised and never paused (flagger issue 1934). Throws RefusedError. */
@@ -127,7 +133,7 @@ export function primaryScaler(
 ): KubernetesObject {
   refuseOther(kind, canary, source);
   refuseForeign(live, canary);
-  const spec = source.spec as Fields;
+  const spec = givenFields(source);
   const scaleTargetRef = { ...(spec.scaleTargetRef as Fields), name: primaryName(canary) };
   const { [pausedAnnotation]: _, ...annotations } = copyableEntries(source.metadata.annotations);
   return {
