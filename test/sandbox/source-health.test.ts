@@ -93,6 +93,17 @@ test('with wait a Source is Ready once everything works; what does not in time i
   expect([...said]).toEqual(['Healthy', 'Progressing', 'HealthTimeout']);
 });
 
+test('what does not work in time is told at that time, however far away the next poll is', async () => {
+  const metadata = { name: 'web', namespace: 'shop', annotations: { 'holdfast.dev/healthy-when': 'Done' } };
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+  await bed.commit('first', { 'a.json': JSON.stringify(map) });
+  await createSource(bed, { wait: true, timeout: '20s', interval: '10h' });
+  await bed.start();
+  await untilSays('Healthy', /^Unknown Progressing/);
+  await bed.pass(21_000);
+  await untilSays('Healthy', /^False HealthTimeout/);
+});
+
 test('with wait an object of a kind that Holdfast may not watch is not said to be missing', async () => {
   const message = 'networkpolicies is forbidden: User "holdfast" cannot list resource "networkpolicies"';
   bed.sandbox.fault(({ userAgent, path }) =>

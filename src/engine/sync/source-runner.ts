@@ -165,9 +165,15 @@ export function startSourceRunner(
 /** After this long a status that could not be written is tried again. */
 const untoldMs = 30_000;
 
+/** How long until the status has to be looked at although nothing happened; undefined: not at all. */
+function againMs({ untold, health }: SourceState, nowMs: number): number | undefined {
+  const waits = [...(untold ? [untoldMs] : []), ...(health?.dueMs ?? []).map((due) => due - nowMs)];
+  return waits.length > 0 ? Math.max(0, Math.min(...waits)) : undefined;
+}
+
 /**
  * Writes the status of one Source. What the API server does not take is written later: a Source that is suspended is not looked at again, and the
- * next poll may be far away.
+ * next poll may be far away. So is an object that has not come to work in time.
  */
 function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () => SourceWatch | undefined) {
   let isSyncing = false;
@@ -187,8 +193,9 @@ function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () =>
 
   function tellLater(): void {
     cancel();
-    if (stopped || !state.untold) return;
-    cancel = parts.clock.after(untoldMs, () => {
+    const delayMs = againMs(state, parts.clock.nowMs());
+    if (stopped || delayMs === undefined) return;
+    cancel = parts.clock.after(delayMs, () => {
       // One that cannot be parsed has a status, too.
       const source = parts.source(state.key) as Source | undefined;
       // A sync says it at its end.

@@ -311,15 +311,16 @@ function sourceHealth(
       .filter(({ health }) => health.kind === 'progressing')
       .map(({ key }) => [key, before?.sinceMs.get(key) ?? nowMs]),
   );
-  const isLate = [...sinceMs.values()].some(
-    (fromMs) => appliedMs !== undefined && nowMs - Math.max(appliedMs, fromMs) >= sourceTimeoutMs(source),
+  const dueMs = [...sinceMs.values()].map(
+    (fromMs) => Math.max(appliedMs ?? nowMs, fromMs) + sourceTimeoutMs(source),
   );
   return {
     objects: objects.length,
     failed: reasonsOf('failed'),
     progressing: reasonsOf('progressing'),
     sinceMs,
-    isLate,
+    isLate: dueMs.some((due) => nowMs >= due),
+    dueMs: dueMs.filter((due) => nowMs < due),
   };
 }
 
