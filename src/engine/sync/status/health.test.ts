@@ -6,6 +6,7 @@ const versions: Readonly<Record<string, string>> = {
   Deployment: 'apps/v1',
   StatefulSet: 'apps/v1',
   DaemonSet: 'apps/v1',
+  ReplicaSet: 'apps/v1',
   Job: 'batch/v1',
   CustomResourceDefinition: 'apiextensions.k8s.io/v1',
   Widget: 'example.com/v1',
@@ -60,6 +61,13 @@ describe('an object works', () => {
       object('StatefulSet', {
         spec: { replicas: 2, updateStrategy: { rollingUpdate: { partition: 1 } } },
         status: { ...done, updatedReplicas: 1 },
+      }),
+    ],
+    [
+      'a ReplicaSet with all pods',
+      object('ReplicaSet', {
+        spec: { replicas: 2 },
+        status: { observedGeneration: 2, replicas: 2, availableReplicas: 2 },
       }),
     ],
     ['a DaemonSet on all nodes', object('DaemonSet', { status: nodes })],
@@ -119,6 +127,14 @@ describe('an object works', () => {
       'progressing DaemonSet shop/a: 1 of 2',
     ],
     [
+      'pods of a ReplicaSet or ReplicationController that are not available',
+      object('ReplicationController', {
+        spec: { replicas: 2 },
+        status: { observedGeneration: 2, replicas: 2 },
+      }),
+      'progressing ReplicationController shop/a: 0 of 2',
+    ],
+    [
       'a deadline',
       object('Deployment', {
         status: { ...done, ...condition('Progressing', 'False', { reason: 'ProgressDeadlineExceeded' }) },
@@ -149,6 +165,16 @@ describe('an object works', () => {
     ],
   ])('not with %s', (_, live, why) => {
     expect(health(live)).toContain(why);
+  });
+
+  it.each<[string, object]>([
+    ['a controller that has not seen the last change', { generation: 3 }],
+    ['a deletion', { deletionTimestamp: '2026-01-01T00:00:00Z' }],
+  ])('not by a condition of its own that stands since before %s', (_, metadata) => {
+    const annotations = { 'holdfast.dev/healthy-when': 'Synced' };
+    const widget = object('Widget', { status: { observedGeneration: 2, ...condition('Synced', 'True') } });
+    const live = { ...widget, metadata: { ...widget.metadata, annotations, ...metadata } };
+    expect(healthOf(live, live).kind).toBe('progressing');
   });
 
   it('not while it is deleted or gone', () => {

@@ -27,17 +27,18 @@ export function healthOf(
   const said = annotations[healthyWhenAnnotation];
   if (said === 'none' || annotations[argoIgnores] === 'true') return healthy;
   if (!live) return { kind: 'progressing', why: `${describe(wanted)} ${absence}` };
-  const found = said ? asSaid(live, said) : judge(live);
+  const found = judge(live, said);
   return found.kind === 'healthy' ? found : { ...found, why: `${describe(live)}: ${found.why}` };
 }
 
-function judge(live: KubernetesObject): Health {
+function judge(live: KubernetesObject, said: string | undefined): Health {
   if (live.metadata.deletionTimestamp) return { kind: 'progressing', why: 'is being deleted' };
   const status = recordOf(live.status);
   const { generation } = live.metadata;
   const observed = status.observedGeneration;
   if (typeof observed === 'number' && generation !== undefined && observed < generation)
     return { kind: 'progressing', why: 'its controller has not seen the last change' };
+  if (said) return asSaid(live, said);
   const byKind = kinds[groupKindOf(live)];
   return byKind ? byKind(live) : byConditions(live);
 }
@@ -47,6 +48,8 @@ const kinds: Readonly<Record<string, (live: KubernetesObject) => Health>> = {
   'Deployment.apps': workloadHealth,
   'StatefulSet.apps': workloadHealth,
   'DaemonSet.apps': workloadHealth,
+  'ReplicaSet.apps': workloadHealth,
+  ReplicationController: workloadHealth,
   'Job.batch'(live) {
     const failed = conditionOf(live, 'Failed');
     if (failed?.status === 'True') return { kind: 'failed', why: conditionText('the Job failed', failed) };
@@ -122,7 +125,7 @@ function conditionText(what: string, { reason, message }: Partial<Condition>): s
   return detail ? `${what}: ${detail.replace(/\s+/g, ' ').slice(0, 200)}` : what;
 }
 
-/** A Deployment, StatefulSet or DaemonSet is rolled out: all its pods are of the last template, and available. */
+/** A workload is rolled out: all its pods are of the last template, where it tells of that, and available. */
 function workloadHealth(live: KubernetesObject): Health {
   const status = recordOf(live.status);
   if (numberOf(status.observedGeneration) === undefined)
@@ -144,8 +147,9 @@ function workloadHealth(live: KubernetesObject): Health {
   return { kind: 'healthy' };
 }
 
-/** A StatefulSet updates down to its partition, and nothing by itself with OnDelete; nor does a DaemonSet. */
+/** A StatefulSet updates down to its partition, and nothing by itself with OnDelete; nor does a DaemonSet. A ReplicaSet replaces no pod. */
 function expected(live: KubernetesObject, wanted: number): number {
+  if (live.kind.startsWith('Replica')) return 0;
   const strategy = recordOf(recordOf(live.spec).updateStrategy);
   if (strategy.type === 'OnDelete') return 0;
   return Math.max(0, wanted - (numberOf(recordOf(strategy.rollingUpdate).partition) ?? 0));
