@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { applyWaves } from './apply-order.ts';
+import { applyWaves, missingBackend } from './apply-order.ts';
 
 function object(kind: string, name = kind.toLowerCase()) {
   return { apiVersion: 'v1', kind, metadata: { name, namespace: 'shop' } };
@@ -34,4 +34,20 @@ test('what others need comes first, Canaries after what they name, webhooks and 
 test('objects of a wave are in the order of their names, so that two runs are alike', () => {
   const [wave] = applyWaves([object('ConfigMap', 'b'), object('ConfigMap', 'a')]);
   expect(wave?.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
+});
+
+test.each<[string, object, string | undefined]>([
+  ['a Deployment in the namespace of its Service', { namespace: 'shop' }, 'deployment'],
+  ['nothing of another namespace', { namespace: 'other' }, undefined],
+  ['nothing where it asks no Service', {}, undefined],
+])('a webhook and an APIService are kept back by %s', (_, place, expected) => {
+  const refused = [object('Role', 'x'), object('Deployment')].map((one) => ({
+    ...one,
+    apiVersion: one.kind === 'Role' ? 'rbac.authorization.k8s.io/v1' : 'apps/v1',
+  }));
+  const service = 'namespace' in place ? { service: { name: 'hook', ...place } } : {};
+  const webhook = { ...object('ValidatingWebhookConfiguration'), webhooks: [{ clientConfig: service }] };
+  const api = { ...object('APIService'), spec: service };
+  const names = [webhook, api].map((one) => missingBackend(one, refused)?.metadata.name);
+  expect(names).toEqual([expected, expected]);
 });

@@ -1,4 +1,4 @@
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, recordOf, recordsOf, textOf } from '../../../api/kubernetes.ts';
 
 /** Kinds that others need first, in waves; what is not listed comes in between. */
 const firstWaves: ReadonlyArray<readonly string[]> = [
@@ -42,6 +42,28 @@ export function applyWaves(objects: readonly KubernetesObject[]): KubernetesObje
   return [...waves.entries()]
     .sort(([left], [right]) => left - right)
     .map(([, wave]) => wave.sort((left, right) => compare(describe(left), describe(right))));
+}
+
+/**
+ * What keeps a webhook or APIService back: an object that the pods it asks need, and that was not applied. Nobody would answer, and the API server would
+ * refuse what the webhook is for in the whole cluster, or not delete a namespace any more.
+ */
+export function missingBackend(
+  object: KubernetesObject,
+  refused: Iterable<KubernetesObject>,
+): KubernetesObject | undefined {
+  const asked = askedNamespaces(object);
+  if (asked.size === 0) return undefined;
+  return [...refused].find(({ apiVersion, kind, metadata: { namespace, name } }) => {
+    const isNeeded = apiVersion === 'v1' || apiVersion === 'apps/v1';
+    return isNeeded && asked.has(kind === 'Namespace' ? name : (namespace ?? ''));
+  });
+}
+
+function askedNamespaces({ kind, spec, webhooks }: KubernetesObject): ReadonlySet<string> {
+  const clients =
+    kind === 'APIService' ? [recordOf(spec)] : recordsOf(webhooks).map((one) => recordOf(one.clientConfig));
+  return new Set(clients.flatMap(({ service }) => textOf(recordOf(service).namespace) ?? []));
 }
 
 function rankOf(kind: string): number {

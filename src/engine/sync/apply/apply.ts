@@ -9,7 +9,7 @@ import type { SourceDrift } from '../scope/drift.ts';
 import { contestedInWords } from '../scope/field-conflicts.ts';
 import { type SourceWriter, waysOut, writerOf } from '../scope/permissions.ts';
 import { type AppliedObject, applyObject, type KindWait } from './apply-object.ts';
-import { applyWaves, inParallel } from './apply-order.ts';
+import { applyWaves, inParallel, missingBackend } from './apply-order.ts';
 
 /**
  * Applies the objects of no Canary, wave by wave. One refused object stops neither the others nor any Canary;
@@ -27,6 +27,7 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
     await inParallel(wave, async (object) => {
       if (signal.aborted) return;
       try {
+        refuseWithoutBackend(context, object, failed.keys());
         const applied = await applyObject(context, kinds, object);
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
         addToOutcome(outcome, object, applied);
@@ -39,6 +40,21 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
   // In the order of the objects, whatever was answered first: what is the same at each poll is reported once.
   const failures = waves.flat().flatMap((object) => failed.get(object) ?? []);
   return { ...outcome, failures, applied: rest.length - failures.length };
+}
+
+/** Throws EngineError BackendNotApplied for one that is not there yet; who reads the objects of an earlier wave sees all that were refused. */
+function refuseWithoutBackend(
+  { watch }: SyncContext,
+  object: KubernetesObject,
+  refused: Iterable<KubernetesObject>,
+): void {
+  const missing = missingBackend(object, refused);
+  const { namespace, name } = object.metadata;
+  if (!missing || watch.setOf(object)?.get(namespace, name)) return;
+  throw new EngineError(
+    'BackendNotApplied',
+    `waits for ${describe(missing)}, without which nobody would answer the API server`,
+  );
 }
 
 interface Outcome {
