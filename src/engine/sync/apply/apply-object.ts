@@ -3,6 +3,7 @@
 import { sleep } from '../../../api/clock.ts';
 import {
   describe,
+  isRecord,
   type KubernetesObject,
   namespacedName,
   partOfLabel,
@@ -254,9 +255,14 @@ const setByServers: ReadonlySet<string> = new Set([
   'uid',
 ]);
 
-/** The object without what a manifest has that was exported from a cluster: a version that is gone would be a conflict, and a status is nobody's to write. */
+/**
+ * The object without what a manifest has that was exported from a cluster: a version that is gone would be a conflict, and a status is nobody's to write.
+ * The rules of an aggregated ClusterRole are the control plane's, which fills them in whatever a manifest says, as `rules: []`.
+ */
 function asWritten(object: KubernetesObject): KubernetesObject {
-  const { status: _, ...written } = withEncodedData(object);
+  const { status: _, rules, ...others } = withEncodedData(object);
+  const isAggregated = object.kind === 'ClusterRole' && isRecord(object.aggregationRule);
+  const written = rules === undefined || isAggregated ? others : { ...others, rules };
   const metadata = Object.entries(object.metadata).filter(([field]) => !setByServers.has(field));
   return { ...written, metadata: Object.fromEntries(metadata) as unknown as KubernetesObject['metadata'] };
 }
