@@ -136,15 +136,17 @@ describe('what was applied last', () => {
     ['is not there with another value', [{ type: 'Resource' }], [{ type: 'Pods' }], false],
     ['is not there with a value that its answer did not have', undefined, [{ type: 'Pods' }], false],
   ])('with a field of no value %s', (_, answered, now, expected) => {
-    const scaler = (metrics: unknown): KubernetesObject => ({
+    const scaler = (metrics: unknown, minReplicas: unknown = 1): KubernetesObject => ({
       apiVersion: 'autoscaling/v2',
       kind: 'HorizontalPodAutoscaler',
       metadata,
-      spec: { maxReplicas: 3, ...(metrics === undefined ? {} : { metrics }) },
+      spec: { maxReplicas: 3, minReplicas, ...(metrics === undefined ? {} : { metrics }) },
     });
     const applied = createApplied('holdfast');
-    applied.note(scaler(null), scaler(answered));
-    expect(applied.has(scaler(now), scaler(null))).toBe(expected);
+    for (const wanted of [scaler(null), scaler([]), scaler(null, 0), scaler([], '')]) {
+      applied.note(wanted, scaler(answered));
+      expect(applied.has(scaler(now), wanted)).toBe(expected);
+    }
   });
 
   test('is known by its fields alone where the answer is not', () => {

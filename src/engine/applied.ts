@@ -62,13 +62,17 @@ export function createApplied(manager: string): Applied {
 }
 
 /**
- * What the object has where nothing is wanted (`metrics:`, as charts leave it), if that is all in which it differs: the API server's own
- * defaults as long as they are those of its answer.
+ * What the object has where nothing is wanted (`metrics:` or `clusterIP: ""`, as charts leave them), if that is all in which it differs: the API
+ * server's own defaults as long as they are those of its answer.
  */
 function defaultsFor(live: KubernetesObject, wanted: KubernetesObject): string | undefined {
   const found = differencesOf(live, wanted);
-  const isAll = found.length > 0 && found.every((one) => one.wanted === null && one.live !== undefined);
+  const isAll = found.length > 0 && found.every((one) => isNothing(one.wanted) && one.live !== undefined);
   return isAll ? canonicalJson(found) : undefined;
+}
+
+function isNothing(wanted: unknown): boolean {
+  return Array.isArray(wanted) ? wanted.length === 0 : [null, '', 0, false].includes(wanted as null);
 }
 
 /** The object with a hash of itself as annotation, for another replica and after a restart. */
