@@ -11,15 +11,7 @@ import { HttpError, toHttpError } from './errors.ts';
 import { createLookups } from './lookups.ts';
 import { onlyWhile } from './send-condition.ts';
 import { acquireSlots, type SlotTable } from './slots.ts';
-import type {
-  Connection,
-  HttpClient,
-  HttpLimits,
-  HttpRequest,
-  HttpResponse,
-  HttpStream,
-  JsonResponse,
-} from './types.ts';
+import type { Connection, HttpClient, HttpLimits, HttpRequest, HttpStream } from './types.ts';
 
 /** Settings for the whole client. */
 export interface HttpClientOptions extends AddressPolicy {
@@ -70,16 +62,14 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const connecting = { ...parts, policy: options, connectTimeoutMs, limits };
   const connections = new Set<Connection>();
-  const send = async (request: HttpRequest): Promise<HttpResponse> => {
-    const { status, headers, body } = await open(parts, request);
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of body) chunks.push(chunk);
-    return { status, headers, body: Buffer.concat(chunks) };
-  };
   return {
     open: (request) => open(parts, request),
-    send,
-    sendJson: (request) => sendJson(send, request),
+    async send(request) {
+      const { status, headers, body } = await open(parts, request);
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of body) chunks.push(chunk);
+      return { status, headers, body: Buffer.concat(chunks) };
+    },
     async connect(request) {
       const connection = await connect({ ...connecting, resolver: lookups.of(request.tenant) }, request);
       connections.add(connection);
@@ -98,7 +88,6 @@ export function forTenant(http: HttpClient, tenant: string): HttpClient {
   return {
     open: (request) => http.open({ ...request, tenant }),
     send: (request) => http.send({ ...request, tenant }),
-    sendJson: (request) => http.sendJson({ ...request, tenant }),
     connect: (request) => http.connect({ ...request, tenant }),
     close: http.close,
   };
@@ -194,42 +183,6 @@ function stream(
     }
   }
   return { status: answer.status, headers: answer.headers, body: body(), cancel: finish };
-}
-
-async function sendJson(
-  send: HttpClient['send'],
-  { json, ...request }: HttpRequest & { readonly json?: unknown },
-): Promise<JsonResponse> {
-  const headers = { accept: 'application/json', ...request.headers };
-  const answer = await send(
-    json === undefined
-      ? { ...request, headers }
-      : {
-          ...request,
-          headers: { 'content-type': 'application/json', ...headers },
-          body: JSON.stringify(json),
-        },
-  );
-  const { host } = parseHttpUrl(request.url);
-  return {
-    status: answer.status,
-    headers: answer.headers,
-    value: parseJson(answer.body, request.method ?? 'GET', host),
-  };
-}
-
-function parseJson(body: Uint8Array, method: string, host: string): unknown {
-  if (body.length === 0) return undefined;
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    // The parser's own message quotes the body, which may hold secrets.
-    throw new HttpError(
-      'InvalidBody',
-      host,
-      `${method} ${host}: the answer (${body.length} bytes) is not valid JSON`,
-    );
-  }
 }
 
 function requestHeaders(request: HttpRequest, options: HttpClientOptions): Record<string, string> {

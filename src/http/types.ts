@@ -64,13 +64,6 @@ export interface HttpResponse {
   readonly body: Uint8Array;
 }
 
-/** An answer read as JSON. `value` is undefined when the body is empty (204). */
-export interface JsonResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly value: unknown;
-}
-
 /** A connection of another protocol than HTTP. */
 export interface ConnectRequest {
   /** The protocol, for messages, as `ssh`. */
@@ -106,8 +99,6 @@ export interface HttpClient {
   open(request: HttpRequest): Promise<HttpStream>;
   /** Sends and reads the whole answer. Throws HttpError. */
   send(request: HttpRequest): Promise<HttpResponse>;
-  /** Sends `json` (when given) and reads JSON. Throws HttpError InvalidBody when the answer is no JSON. */
-  sendJson(request: HttpRequest & { readonly json?: unknown }): Promise<JsonResponse>;
   /** Opens a connection for another protocol, under the same rules. Throws HttpError. */
   connect(request: ConnectRequest): Promise<Connection>;
   /** Closes all connections; requests under way fail. */

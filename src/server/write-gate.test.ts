@@ -52,7 +52,7 @@ describe('writes of the copy that leads', () => {
     const aborted = { code: 'Aborted', host: 'hook.example.com' };
     await expect(client.send({ url: 'http://hook.example.com/gate' })).rejects.toMatchObject(aborted);
     await expect(client.open({ url: 'http://hook.example.com/' })).rejects.toMatchObject(aborted);
-    await expect(client.sendJson({ url: 'no address' })).rejects.toMatchObject({ code: 'Aborted' });
+    await expect(client.send({ url: 'no address' })).rejects.toMatchObject({ code: 'Aborted' });
     expect(asked).toEqual(['send']);
   });
 
@@ -69,7 +69,6 @@ describe('writes of the copy that leads', () => {
     const sent = client.send({ url });
     const queued = [
       client.send({ url, method: 'POST', body: '{}' }),
-      client.sendJson({ url, method: 'POST', json: {} }),
       client.open({ url: `${url}/git-receive-pack`, method: 'POST', body: 'pack' }),
     ].map((promise) => promise.catch((error: unknown) => error));
     await eventually(() => answers.length === 1, 'the first request came');

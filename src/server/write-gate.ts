@@ -48,9 +48,9 @@ export function createWriteGate(mayWrite: () => boolean): WriteGate {
  * made, and again before its first byte.
  */
 export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
-  async function pass<Request extends HttpRequest, Answer>(
-    request: Request,
-    send: (request: Request) => Promise<Answer>,
+  async function pass<Answer>(
+    request: HttpRequest,
+    send: (request: HttpRequest) => Promise<Answer>,
   ): Promise<Answer> {
     if (gate.mayWrite()) return gate.track(send({ ...request, maySend: gate.mayWrite }));
     const host = URL.canParse(String(request.url)) ? new URL(request.url).host : '';
@@ -60,7 +60,6 @@ export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
   return {
     open: (request) => pass(request, http.open),
     send: (request) => pass(request, http.send),
-    sendJson: (request) => pass(request, http.sendJson),
     async connect(request) {
       if (!gate.mayWrite()) throw lost(request.host);
       const connection = await gate.track(http.connect({ ...request, maySend: gate.mayWrite }));
