@@ -1,4 +1,4 @@
-import { lookup as systemLookup } from 'node:dns';
+import type { lookup } from 'node:dns';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 import { HttpError } from './errors.ts';
 
@@ -15,7 +15,7 @@ export interface AddressPolicy {
 }
 
 /** Resolves a host name to all its addresses; replaced in tests to play a rebinding DNS server. */
-export type Resolver = typeof systemLookup;
+export type Resolver = typeof lookup;
 
 const LOOPBACK = blockList([
   ['127.0.0.0', 8, 'ipv4'],
@@ -84,6 +84,12 @@ export function hostProblem(url: URL, policy: AddressPolicy): string | undefined
   return problem;
 }
 
+/** Throws HttpError Refused for a host that may not be asked; `what` asks it. */
+export function refuseHost(url: URL, policy: AddressPolicy, what: string): void {
+  const problem = hostProblem(url, policy);
+  if (problem) throw new HttpError('Refused', url.host, `${what} ${refusal(url.host, problem)}`);
+}
+
 const neverAllowed = 'which is never allowed';
 
 function apiServerProblem(host: string): string {
@@ -116,11 +122,7 @@ export function portOf({ port, protocol }: Pick<URL, 'port' | 'protocol'>): stri
  * A lookup hook for sockets: resolves, then refuses if any address is forbidden. It runs at connect time,
  * so a name that changes its address between check and use (DNS rebinding) gains nothing.
  */
-export function guardedLookup(
-  policy: AddressPolicy,
-  port: string,
-  resolve: Resolver = systemLookup,
-): LookupFunction {
+export function guardedLookup(policy: AddressPolicy, port: string, resolve: Resolver): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, []);
@@ -138,8 +140,7 @@ export function guardedLookup(
   };
 }
 
-/** The message of a refused host. */
-export function refusal(host: string, problem: string): string {
+function refusal(host: string, problem: string): string {
   return `${host} is not allowed: ${problem}`;
 }
 

@@ -37,7 +37,8 @@ const DEFAULT_LIMITS: HttpLimits = {
 interface Parts extends SlotTable {
   readonly dispatchers: Dispatchers;
   readonly lookups: ReturnType<typeof createLookups>;
-  readonly options: HttpClientOptions;
+  readonly limits: HttpLimits;
+  readonly userAgent: string;
 }
 
 /** What an exchange holds and must give back exactly once. */
@@ -57,10 +58,10 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     lookups,
     hostSlots: createSlots(options.maxConcurrentPerHost ?? 16),
     tenantSlots: createSlots(options.maxConcurrentPerTenant ?? 64),
-    options,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    userAgent: options.userAgent ?? 'holdfast',
   };
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const connecting = { ...parts, policy: options, connectTimeoutMs, limits };
+  const connecting = { ...parts, policy: options, connectTimeoutMs };
   const connections = new Set<Connection>();
   return {
     open: (request) => open(parts, request),
@@ -120,7 +121,7 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   const method = request.method ?? 'GET';
   const proxy = request.proxy === undefined ? undefined : parseProxyUrl(request.proxy);
   const dispatcher = parts.dispatchers.forUrl(url, method, request.tls ?? {}, proxy);
-  const limits = { ...DEFAULT_LIMITS, ...parts.options.limits, ...request.limits };
+  const limits = { ...parts.limits, ...request.limits };
   const deadline = startDeadline({ method, host: url.host }, limits, request.signal);
   const unsent = () => new HttpError('Aborted', url.host, `${method} ${url.host}: not sent`);
   const exchange: Exchange = { url, method, limits, deadline };
@@ -136,7 +137,7 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
         path: url.pathname + url.search,
         method,
         signal: deadline.signal,
-        headers: requestHeaders(request, parts.options),
+        headers: requestHeaders(request, parts.userAgent),
         body: request.body ?? null,
       }),
     );
@@ -185,9 +186,9 @@ function stream(
   return { status: answer.status, headers: answer.headers, body: body(), cancel: finish };
 }
 
-function requestHeaders(request: HttpRequest, options: HttpClientOptions): Record<string, string> {
+function requestHeaders(request: HttpRequest, userAgent: string): Record<string, string> {
   const headers: Record<string, string> = {
-    'user-agent': options.userAgent ?? 'holdfast',
+    'user-agent': userAgent,
     'accept-encoding': 'gzip, deflate, br',
     ...request.headers,
   };

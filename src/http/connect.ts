@@ -4,14 +4,13 @@ import { connect as openSocket, type Socket } from 'node:net';
 import {
   type AddressPolicy,
   guardedLookup,
-  hostProblem,
   isAllowed,
   portOf,
   type Resolver,
-  refusal,
+  refuseHost,
 } from './address-guard.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
-import { HttpError, toHttpError } from './errors.ts';
+import { HttpError, toHttpError, tunnelError } from './errors.ts';
 import { acquireSlots, type SlotTable } from './slots.ts';
 import { ciphers } from './tls.ts';
 import type { Connection, ConnectRequest, HttpLimits } from './types.ts';
@@ -20,7 +19,7 @@ import type { Connection, ConnectRequest, HttpLimits } from './types.ts';
 interface ConnectParts extends SlotTable {
   readonly policy: AddressPolicy;
   readonly connectTimeoutMs: number;
-  readonly resolver: Resolver | undefined;
+  readonly resolver: Resolver;
   readonly limits: HttpLimits;
 }
 
@@ -35,11 +34,8 @@ interface Target {
 /** A connection that obeys the address rules, deadlines, caps and slots of HTTP requests. Throws HttpError. */
 export async function connect(parts: ConnectParts, request: ConnectRequest): Promise<Connection> {
   const target = targetOf(request);
-  for (const url of [target.url, target.proxy]) {
-    const problem = url && hostProblem(url, parts.policy);
-    if (problem)
-      throw new HttpError('Refused', url.host, `${request.protocol} ${refusal(url.host, problem)}`);
-  }
+  refuseHost(target.url, parts.policy, request.protocol);
+  if (target.proxy) refuseHost(target.proxy, parts.policy, request.protocol);
   const limits = { ...parts.limits, ...request.limits };
   const deadline = startDeadline({ method: request.protocol, host: target.name }, limits, request.signal);
   let release = () => {};
@@ -147,22 +143,7 @@ function tunnel(
     ...(isAllowed(proxy, policy) ? {} : { lookup: guardedLookup(policy, port, resolver) }),
   });
   asked.once('connect', ({ statusCode = 0 }, socket: Socket, head: Buffer) => {
-    if (statusCode === 407)
-      return fail(
-        new HttpError(
-          'ProxyCredentials',
-          name,
-          `${protocol} ${name}: the proxy requires valid credentials (407)`,
-        ),
-      );
-    if (statusCode !== 200)
-      return fail(
-        new HttpError(
-          'Unreachable',
-          name,
-          `${protocol} ${name}: the proxy refused the connection (${statusCode})`,
-        ),
-      );
+    if (statusCode !== 200) return fail(tunnelError(`${protocol} ${name}`, name, statusCode));
     if (head.length > 0) socket.unshift(head);
     done(socket);
   });

@@ -4,11 +4,10 @@ import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici
 import {
   type AddressPolicy,
   guardedLookup,
-  hostProblem,
   isAllowed,
   portOf,
   type Resolver,
-  refusal,
+  refuseHost,
 } from './address-guard.ts';
 import { HttpError } from './errors.ts';
 import { readPrivateKey } from './private-key.ts';
@@ -28,7 +27,7 @@ const MAX_POOLS = 64;
 export function createDispatchers(
   policy: AddressPolicy,
   connectTimeoutMs: number,
-  resolver?: Resolver,
+  resolver: Resolver,
 ): Dispatchers {
   const pools = new Map<string, Agent | ProxyAgent>();
 
@@ -64,15 +63,10 @@ export function createDispatchers(
     });
   }
 
-  function refuse(url: URL, method: string): void {
-    const problem = hostProblem(url, policy);
-    if (problem) throw new HttpError('Refused', url.host, `${method} ${refusal(url.host, problem)}`);
-  }
-
   return {
     forUrl(url, method, tls, proxy) {
-      refuse(url, method);
-      if (proxy) refuse(proxy, method);
+      refuseHost(url, policy, method);
+      if (proxy) refuseHost(proxy, policy, method);
       const guarded = !isAllowed(proxy ?? url, policy);
       const through = proxy ? ` ${proxy.href} ${url.hostname}` : '';
       const key = `${poolKey(tls, guarded)}${through}`;
@@ -133,7 +127,7 @@ export function serverNameOf(host: string): string {
 function guardedConnector(
   settings: buildConnector.BuildOptions,
   policy: AddressPolicy,
-  resolver: Resolver | undefined,
+  resolver: Resolver,
 ): buildConnector.connector {
   const connectors = new Map<string, buildConnector.connector>();
   return (target, callback) => {

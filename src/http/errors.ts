@@ -54,10 +54,7 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
     );
   }
   const proxyStatus = refusedTunnel(error);
-  if (proxyStatus === '407')
-    return new HttpError('ProxyCredentials', host, `${what}: the proxy requires valid credentials (407)`);
-  if (proxyStatus)
-    return new HttpError('Unreachable', host, `${what}: the proxy refused the connection (${proxyStatus})`);
+  if (proxyStatus) return tunnelError(what, host, Number(proxyStatus));
   // Its message names the header, and no value; a proxy that refuses credentials has the same code.
   if (code === 'UND_ERR_INVALID_ARG' && error instanceof Error)
     return new HttpError(
@@ -76,6 +73,13 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
   if (code === 'UND_ERR_SOCKET')
     return new HttpError('Closed', host, `${what}: the connection was closed before the answer was complete`);
   return new HttpError('Unreachable', host, `${what}: ${systemWords(code) ?? 'the connection failed'}`);
+}
+
+/** The proxy answered CONNECT with this status. */
+export function tunnelError(what: string, host: string, status: number): HttpError {
+  if (status === 407)
+    return new HttpError('ProxyCredentials', host, `${what}: the proxy requires valid credentials (407)`);
+  return new HttpError('Unreachable', host, `${what}: the proxy refused the connection (${status})`);
 }
 
 /** An HttpError anywhere in the chain of causes, at most 5 links deep. */
