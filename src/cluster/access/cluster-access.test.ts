@@ -251,7 +251,6 @@ describe('loadClusterAccess', () => {
     );
     const insecure = { 'insecure-skip-tls-verify': true };
     await expect(load(kubeconfig({ cluster: insecure }))).rejects.toThrow(/insecure-skip-tls-verify/);
-    await expect(load(kubeconfig({ cluster: insecure }), { allowInsecureTls: true })).resolves.toBeDefined();
     await expect(
       load(kubeconfig({ cluster: { server: 'https://127.0.0.1:1', ...insecure } })),
     ).resolves.toBeDefined();

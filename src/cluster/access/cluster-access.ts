@@ -16,8 +16,6 @@ export interface AccessOptions {
   readonly context?: string;
   /** A kubeconfig may start programs (exec plug-ins). True for a person's command line, false for a server. */
   readonly allowExec: boolean;
-  /** `insecure-skip-tls-verify` is taken for servers that are not on loopback. Default false. */
-  readonly allowInsecureTls?: boolean;
   readonly env?: NodeJS.ProcessEnv;
   /** Default /var/run/secrets/kubernetes.io/serviceaccount. */
   readonly serviceAccountDirectory?: string;
@@ -112,7 +110,7 @@ function refuseUnsafe(
       `kubeconfig: server ${protocol}//${hostname} must use https (http only on loopback)`,
     );
   }
-  if (cluster.skipTLSVerify && !loopback && !options.allowInsecureTls) {
+  if (cluster.skipTLSVerify && !loopback) {
     throw localError(
       'configuration',
       `kubeconfig: insecure-skip-tls-verify for ${hostname} is not allowed; set its certificate authority`,

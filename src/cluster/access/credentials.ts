@@ -120,7 +120,7 @@ export interface TlsMaterial {
   readonly cert?: string;
   readonly key?: string;
   readonly serverName?: string;
-  /** Do not verify the server. Only loopback, or when explicitly allowed. */
+  /** Do not verify the server. Only on loopback. */
   readonly insecure: boolean;
 }
 
