@@ -13,8 +13,7 @@ function canary(name: string, spec: Record<string, unknown>): KubernetesObject {
 /** A cluster that serves no routing kind. */
 const client = {
   resolve: async (apiVersion: string, kind: string) => {
-    if (apiVersion === 'v1')
-      return { apiVersion, kind, plural: '', namespaced: true, verbs: [], subresources: [] };
+    if (apiVersion === 'v1') return { apiVersion, kind, plural: '', namespaced: true };
     throw localError('unknownKind', `the server has no kind ${kind}`);
   },
 };

@@ -29,12 +29,11 @@ export async function checkServer(transport: Transport, server: string): Promise
     const act = 'log in again: it does not accept the credentials of the kubeconfig, or they have expired';
     return bad('failed', server, answer.message, { actor: 'administrator', act });
   }
-  const { body } = answer;
   const {
     gitVersion = 'unknown',
     major,
     minor,
-  } = body as {
+  } = answer as {
     gitVersion?: string;
     major?: string;
     minor?: string;

@@ -25,7 +25,7 @@ async function linesFor(query: string, granted: readonly string[] | 'forbidden')
       if (granted === 'forbidden') throw localError('forbidden', 'bob may not impersonate');
       const { group, resource = '', verb, namespace } = body.spec.resourceAttributes;
       const isOurs = group === 'external.metrics.k8s.io' && verb === 'list' && namespace === 'default';
-      return { status: 201, body: { status: { allowed: isOurs && granted.includes(resource) } } };
+      return { status: { allowed: isOurs && granted.includes(resource) } };
     },
   } as unknown as Transport;
   const checks = {

@@ -19,7 +19,7 @@ function granting(granted: RightsOptions): Transport {
         (right) =>
           right.group === group && right.resource === whole && right.verbs.some((one) => one === verb),
       );
-      return { status: 201, body: { status: { allowed } } };
+      return { status: { allowed } };
     },
   } as unknown as Transport;
 }
@@ -75,7 +75,7 @@ it('a right of the dashboard alone is missed where that is served', async () => 
   const transport = {
     async request({ body }: { body: { spec: { resourceAttributes: { resource: string } } } }) {
       const { resource } = body.spec.resourceAttributes;
-      return { status: 201, body: { status: { allowed: resource !== 'subjectaccessreviews' } } };
+      return { status: { allowed: resource !== 'subjectaccessreviews' } };
     },
   } as unknown as Transport;
   const options = { ...installed, ownNamespace: 'holdfast-system', ...usedBy([], 'kubernetes') };

@@ -132,7 +132,7 @@ export async function mayI(
   resourceAttributes: Readonly<Record<string, string>>,
   asUser: string | undefined,
 ): Promise<boolean> {
-  const { body } = await transport.request({
+  const body = await transport.request({
     verb: 'create',
     path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
     contentType: 'application/json',

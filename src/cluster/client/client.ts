@@ -47,8 +47,8 @@ export function createClusterClient(parts: ClientParts): ClusterClient {
     create: (object, options) => create(parts, object, options),
     patch: (reference, body, options) => patch(parts, reference, body, options),
     delete: (reference, options) => remove(parts, reference, options ?? {}),
-    getPath: async (request, options = {}) =>
-      (await parts.transport.request({ verb: 'get', ...request, ...common(options) })).body,
+    getPath: (request, options = {}) =>
+      parts.transport.request({ verb: 'get', ...request, ...common(options) }),
     resolve: (apiVersion, kind) => parts.discovery.resolve(apiVersion, kind),
     find: (group, kind) => parts.discovery.find(group, kind),
     capabilities: () => parts.discovery.capabilities(),
@@ -186,7 +186,7 @@ async function send(
 /** Sends; a path the server does not know means that our table of kinds is old. */
 async function guarded(parts: ClientParts, request: ApiRequest): Promise<unknown> {
   try {
-    return (await parts.transport.request(request)).body;
+    return await parts.transport.request(request);
   } catch (error) {
     if (isApiError(error, 'unknownKind')) parts.discovery.invalidate();
     throw error;

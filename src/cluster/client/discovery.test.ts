@@ -15,19 +15,17 @@ const plurals: Readonly<Record<string, string>> = { Deployment: 'deployments', W
 /** What a server of these kinds answers, in the new or the old form. */
 function listing(path: string, kinds: readonly string[], aggregated: boolean): unknown {
   if (path === '/apis/apps/v1') {
-    const main = kinds.map((kind) => ({ name: plurals[kind], kind, namespaced: true, verbs: ['get'] }));
+    const main = kinds.map((kind) => ({ name: plurals[kind], kind, namespaced: true }));
     return { kind: 'APIResourceList', resources: [{ name: 'deployments/scale', kind: 'Scale' }, ...main] };
   }
   if (path === '/version') return { gitVersion: 'v1.31.4-vendor.7+k3s1' };
   if (path !== '/api' && path !== '/apis') return undefined;
   const groups = [{ versions: [{ groupVersion: 'apps/v1' }] }];
   if (!aggregated) return { kind: path === '/api' ? 'APIVersions' : 'APIGroupList', groups };
-  const subresources = [{ subresource: 'scale' }];
   const resources = kinds.map((kind) => ({
     resource: plurals[kind],
     responseKind: { kind },
     scope: 'Namespaced',
-    subresources,
   }));
   const group = { metadata: { name: 'apps' }, versions: [{ version: 'v1', resources }] };
   return { kind: 'APIGroupDiscoveryList', items: path === '/apis' ? [group] : [] };
@@ -78,9 +76,9 @@ describe.each([true, false])('discovery, aggregated %s', (aggregated) => {
     expect((await discovery.capabilities()).kubeVersion).toBe('v1.31.4');
   });
 
-  it('knows plural, scope and subresources, and asks once', async () => {
+  it('knows plural and scope, and asks once', async () => {
     const [info] = await Promise.all([1, 2, 3].map(() => discovery.resolve('apps/v1', 'Deployment')));
-    expect(info).toMatchObject({ plural: 'deployments', namespaced: true, subresources: ['scale'] });
+    expect(info).toMatchObject({ plural: 'deployments', namespaced: true });
     expect(server.seen).toHaveLength(aggregated ? 2 : 3);
   });
 

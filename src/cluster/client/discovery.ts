@@ -149,7 +149,7 @@ async function capabilitiesOf(
   resources: Resources | undefined,
 ): Promise<ServerCapabilities> {
   const object = 'the version of the server';
-  const { body } = await transport.request({ verb: 'get', path: '/version', object });
+  const body = await transport.request({ verb: 'get', path: '/version', object });
   const { gitVersion } = (body ?? {}) as { gitVersion?: unknown };
   const [kubeVersion] = /^v\d+\.\d+\.\d+/.exec(String(gitVersion)) ?? [];
   if (kubeVersion === undefined)
@@ -168,17 +168,14 @@ async function groupVersions(transport: Transport): Promise<string[]> {
   return ['v1', ...versions.map(({ groupVersion }) => String(groupVersion))];
 }
 
-async function readList(transport: Transport, path: string, accept: string): Promise<unknown> {
-  const answer = await transport.request({ verb: 'get', path, accept, object: `the kinds at ${path}` });
-  return answer.body;
+function readList(transport: Transport, path: string, accept: string): Promise<unknown> {
+  return transport.request({ verb: 'get', path, accept, object: `the kinds at ${path}` });
 }
 
 interface AggregatedResource {
   readonly resource?: string;
   readonly responseKind?: { readonly kind?: string };
   readonly scope?: string;
-  readonly verbs?: readonly string[];
-  readonly subresources?: ReadonlyArray<{ readonly subresource?: string }>;
 }
 
 interface AggregatedGroup {
@@ -193,7 +190,6 @@ interface ListedResource {
   readonly name?: string;
   readonly kind?: string;
   readonly namespaced?: boolean;
-  readonly verbs?: readonly string[];
 }
 
 /** Reads an APIGroupDiscoveryList (apidiscovery.k8s.io); undefined when the server answered in the older form. */
@@ -220,10 +216,6 @@ function aggregatedResource(apiVersion: string, entry: AggregatedResource): Reso
       kind,
       plural: entry.resource,
       namespaced: entry.scope === 'Namespaced',
-      verbs: arrayOf<string>(entry.verbs),
-      subresources: arrayOf<{ subresource?: string }>(entry.subresources).flatMap(
-        (sub) => sub.subresource ?? [],
-      ),
     },
   ];
 }
@@ -231,17 +223,13 @@ function aggregatedResource(apiVersion: string, entry: AggregatedResource): Reso
 /** Reads an APIResourceList of one apiVersion. */
 function readResourceList(apiVersion: string, body: unknown): ResourceInfo[] {
   const entries = arrayOf<ListedResource>((body as { resources?: unknown } | null)?.resources);
-  // The same list contains subresources, as `deployments/status`, before or after their resource.
+  // The same list contains subresources, as `deployments/status`.
   const main = entries.filter((entry) => entry.name && entry.kind && !entry.name.includes('/'));
   return main.map((entry) => ({
     apiVersion,
     kind: entry.kind ?? '',
     plural: entry.name ?? '',
     namespaced: entry.namespaced === true,
-    verbs: arrayOf<string>(entry.verbs),
-    subresources: entries.flatMap(({ name }) =>
-      name?.startsWith(`${entry.name}/`) ? name.split('/').slice(1) : [],
-    ),
   }));
 }
 

@@ -86,7 +86,7 @@ async function readPage(
   next: string,
 ): Promise<ListBody> {
   const { namespace, signal, impersonate } = options;
-  const answer = await transport.request({
+  const body = await transport.request({
     verb: 'list',
     path: collectionPath(info, namespace),
     query: {
@@ -100,7 +100,7 @@ async function readPage(
     ...(signal ? { signal } : {}),
     ...(impersonate ? { impersonate } : {}),
   });
-  return answer.body as ListBody;
+  return body as ListBody;
 }
 
 /** The part of a query that says which objects of a kind are meant. */

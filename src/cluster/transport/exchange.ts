@@ -42,17 +42,14 @@ export async function openExchange(request: ApiRequest, settings: ExchangeSettin
   throw errorFromStatus({ verb, object, secret }, answer.statusCode, body, waitMs);
 }
 
-/** The same, with the answer's JSON read to the end. */
-export async function exchange(
-  request: ApiRequest,
-  settings: ExchangeSettings,
-): Promise<{ status: number; body: unknown }> {
+/** The same; returns the answer's JSON. */
+export async function exchange(request: ApiRequest, settings: ExchangeSettings): Promise<unknown> {
   const answer = await openExchange(request, settings);
   const text = await readText(answer.body, settings.maximumBytes).catch((error: unknown) => {
     throw networkError(request, error);
   });
   try {
-    return { status: answer.status, body: JSON.parse(text) };
+    return JSON.parse(text);
   } catch {
     throw localError(
       'badAnswer',

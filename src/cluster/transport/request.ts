@@ -8,9 +8,6 @@ export interface ResourceInfo {
   /** Name in paths, for instance `deployments`. */
   readonly plural: string;
   readonly namespaced: boolean;
-  readonly verbs: readonly string[];
-  /** For instance `status`, `scale`. */
-  readonly subresources: readonly string[];
 }
 
 /** One request to the API server. */
@@ -33,12 +30,6 @@ export interface ApiRequest {
   readonly signal?: AbortSignal;
   /** Asked when a connection is free and the first byte is about to be sent; while it says no, nothing is sent (`aborted`, S20). */
   readonly maySend?: (() => boolean) | undefined;
-}
-
-/** A parsed answer with status < 300. */
-export interface ApiAnswer {
-  readonly status: number;
-  readonly body: unknown;
 }
 
 /** True for requests that change nothing and may therefore be sent again. */

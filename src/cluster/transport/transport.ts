@@ -12,7 +12,7 @@ import type { ClusterProxy } from '../access/proxy-url.ts';
 import { isApiError, localError } from '../errors.ts';
 import { type LinkedSignal, linkSignals, type Random } from '../timing.ts';
 import { type ExchangeSettings, exchange, networkError, openExchange, unsent } from './exchange.ts';
-import { type ApiAnswer, type ApiRequest, isRead, type Verb } from './request.ts';
+import { type ApiRequest, isRead, type Verb } from './request.ts';
 
 /** Settings of the transport; the defaults suit one of several controllers in a cluster. */
 export interface TransportOptions {
@@ -41,8 +41,8 @@ interface ApiStream {
 
 /** Sends all requests to the API server. */
 export interface Transport {
-  /** Sends, reads the JSON answer. Reads are tried up to 4 times; writes once, except after 401 with renewed credentials. Throws ApiError. */
-  request(request: ApiRequest): Promise<ApiAnswer>;
+  /** Sends, and returns the JSON of an answer with status < 300. Reads are tried up to 4 times; writes once, except after 401 with renewed credentials. Throws ApiError. */
+  request(request: ApiRequest): Promise<unknown>;
   /** Opens a watch; the signal of the request ends it. Throws ApiError. */
   stream(request: ApiRequest): Promise<ApiStream>;
   /** Requests sent so far by verb, retries included. */
@@ -129,11 +129,7 @@ async function withDeadline<T>(
   }
 }
 
-async function requestWithRetries(
-  parts: Parts,
-  request: ApiRequest,
-  signal: AbortSignal,
-): Promise<ApiAnswer> {
+async function requestWithRetries(parts: Parts, request: ApiRequest, signal: AbortSignal): Promise<unknown> {
   let before: unknown;
   for (let attempt = 1; ; attempt += 1) {
     if (attempt > 1) await parts.rateLimit(request, signal);
@@ -164,7 +160,7 @@ function pauseBeforeRetry(
 }
 
 /** One try, and a second one with fresh credentials after 401: a refused request was not carried out, so this is safe for writes. */
-async function requestOnce(parts: Parts, request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer> {
+async function requestOnce(parts: Parts, request: ApiRequest, signal: AbortSignal): Promise<unknown> {
   return withFreshCredentials(parts, async (authentication) => {
     const settings = settingsFor(parts, parts.pool, { authentication, signal });
     refuseUnsent(request, signal);
