@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../api/limits.ts';
+import { lineOfField } from '../render.ts';
 import { askForOrigins, placeOf, placesIn, takeOrigins } from './kustomize.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -62,6 +63,12 @@ test('finds the place of an object whose name was changed', () => {
   );
   expect(placeOf(places, { kind: 'B', name: 'prod-two-x' })).toEqual({ line: 4, document: 1, items: [] });
   expect(placeOf(places, { kind: 'C', name: 'none' })).toEqual({ line: 1, document: 0, items: [] });
+});
+
+test('an empty document counts, so that the fields of the ones after it have their own lines', () => {
+  const file = { path: 'a', bytes: bytes('kind: A\n---\n# none\n---\nkind: B\nspec:\n  a: 1\n') };
+  const place = placeOf(placesIn(file, limits), { kind: 'B', name: '' });
+  expect(lineOfField(file, { file: 'a', ...place }, 'spec.a', limits)).toBe(7);
 });
 
 test('texts on which patterns would backtrack are read at once', () => {

@@ -144,7 +144,7 @@ interface Place {
 export function placesIn(file: { path: string; bytes: Uint8Array }, limits: RenderLimits): Place[] {
   const scanned = scanFile(file, limits);
   if (!scanned.ok) return [];
-  return scanned.documents.flatMap(({ value, lineOf }, document) => {
+  return scanned.documents.flatMap(({ value, lineOf, index: document }) => {
     const whole = mappingOf(value);
     const items = listOf(whole.items).map((item, index) =>
       place(mappingOf(item), lineOf(`items[${index}]`), document, [index]),

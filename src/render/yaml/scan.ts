@@ -8,6 +8,8 @@ export interface ScannedDocument {
   readonly value: unknown;
   /** Line of a field, or of the deepest one on the way that is there. */
   readonly lineOf: (field: string) => number;
+  /** Position in the file, from 0; empty documents count. */
+  readonly index: number;
 }
 
 /** Documents, or what is wrong with the first one that cannot be read. */
@@ -32,9 +34,10 @@ export function scanFile(
   const { text } = decoded;
   const lineAt = lineFinder(text);
   try {
-    const documents = [...readDocuments(text, limits)].map((document) => ({
+    const documents = [...readDocuments(text, limits)].map((document, index) => ({
       value: documentValue(document, text, limits, options),
       lineOf: (field: string) => lineAt(offsetOf(document.contents, pathSteps(field))),
+      index,
     }));
     return { ok: true, documents: documents.filter(({ value }) => value !== undefined) };
   } catch (error) {
