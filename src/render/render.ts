@@ -22,7 +22,8 @@ import {
   type SourceFile,
 } from './rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './yaml/documents.ts';
-import { documentValue, offsetOf, pathSteps } from './yaml/values.ts';
+import { type ScannedDocument, scanEach } from './yaml/scan.ts';
+import { offsetOf, pathSteps } from './yaml/values.ts';
 
 /** Whether the plain renderer reads this file. */
 export function isManifest(path: string): boolean {
@@ -152,48 +153,24 @@ const maxProblems = 50;
 
 /** Reads one file. Depends on its bytes, path and the limits alone, so results may be cached by blob id. Never throws on bad input. */
 export function renderFile(file: SourceFile, limits: RenderLimits): RenderedFile {
-  if (file.bytes.length > limits.fileBytes) {
-    const message = `has ${file.bytes.length} bytes; at most ${limits.fileBytes} are read; split the file`;
-    return { objects: [], problems: [{ file: file.path, line: 0, message }] };
-  }
-  const decoded = decodeText(file.bytes);
-  if (decoded.problem !== undefined) {
-    return { objects: [], problems: [{ file: file.path, line: decoded.line, message: decoded.problem }] };
-  }
-  const lineOf = lineFinder(decoded.text);
-  try {
-    const result = readObjects(file.path, decoded.text, lineOf, limits);
-    return result.problems.length > 0 ? { objects: [], problems: result.problems } : result;
-  } catch (error) {
-    if (!(error instanceof YamlFault)) throw error;
-    return {
-      objects: [],
-      problems: [{ file: file.path, line: lineOf(error.offset), message: error.message }],
-    };
-  }
+  const scanned = scanEach(file, limits, (documents) => readObjects(file.path, documents));
+  if (!scanned.ok) return { objects: [], problems: [scanned.problem] };
+  const { objects, problems } = scanned.documents;
+  return problems.length > 0 ? { objects: [], problems } : { objects, problems };
 }
 
-function readObjects(
-  path: string,
-  text: string,
-  lineOf: (offset: number) => number,
-  limits: RenderLimits,
-): RenderedFile {
+function readObjects(path: string, documents: Iterable<ScannedDocument>): RenderedFile {
   const objects: RenderedObject[] = [];
   const problems: FileProblem[] = [];
-  let index = 0;
-  for (const document of readDocuments(text, limits)) {
-    const value = documentValue(document, text, limits);
-    const found = value === undefined ? { objects: [], problems: [] } : objectsOf(value);
-    const lineAt = (field: string) => lineOf(offsetOf(document.contents, pathSteps(field)));
+  for (const { value, lineOf, index } of documents) {
+    const found = objectsOf(value);
     for (const { object, items } of found.objects) {
-      const line = lineAt(documentPath(items, ''));
+      const line = lineOf(documentPath(items, ''));
       objects.push({ object, origin: { file: path, line, document: index, items } });
     }
     for (const { path: field, message } of found.problems.slice(0, maxProblems - problems.length)) {
-      problems.push({ file: path, line: lineAt(field), ...(field ? { field } : {}), message });
+      problems.push({ file: path, line: lineOf(field), ...(field ? { field } : {}), message });
     }
-    index += 1;
   }
   return { objects, problems };
 }

@@ -4,7 +4,7 @@ import { collectKustomization, type InputLimits, isKustomization } from './build
 import { buildChart, type ChartCapabilities, isChart, offlineCapabilities } from './helm.ts';
 import { buildKustomization } from './kustomize/kustomize.ts';
 import type { FileProblem, SourceFile } from './rendered-object.ts';
-import { folderOfPath, pathFrom, type Tree, type TreeFile } from './tree.ts';
+import { folderOfPath, inside, pathFrom, type Tree, type TreeFile } from './tree.ts';
 
 /** A folder that a program renders as a whole. */
 interface Unit {
@@ -105,7 +105,7 @@ async function renderUnit(unit: Unit, context: UnitContext): Promise<UnitResult>
     run: (args, inputs, signal) => found.run(args, inputs, signal, namespace),
   };
   const file = unit.program === 'helm' ? 'Chart.yaml' : 'kustomization.yaml';
-  const at = unit.folder === '' ? file : `${unit.folder}/${file}`;
+  const at = inside(unit.folder, file);
   if (!builder) {
     const message = `needs ${unit.program}, which is not installed where Holdfast runs; set its path with --${unit.program}`;
     return { built: refused([{ file: at, line: 0, message }]), files: new Map() };

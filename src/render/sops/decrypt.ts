@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { limits, shorten } from '../../api/limits.ts';
+import { isManifest } from '../render.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, YamlFault } from '../yaml/documents.ts';
 import { type AgeKeys, ageKeysIn, type OpeningWork, openingWork, SopsFault } from './age.ts';
@@ -77,7 +78,7 @@ export const unopened: Decryption = {
     guarded(file, () => {
       if (!isEncrypted(file, limits)) return undefined;
       const text = textOf(file.bytes) ?? '';
-      if (!isYaml(file.path)) return { bytes: file.bytes, secrets: [] };
+      if (!isManifest(file.path)) return { bytes: file.bytes, secrets: [] };
       const isWhole = /^"?kind"?: *"?ENC\[/m.test(text);
       return { bytes: Buffer.from(isWhole ? '' : withoutEnvelopes(text, limits)), secrets: [] };
     }),
@@ -96,7 +97,7 @@ type Opener = (keys: AgeKeys, work: OpeningWork) => Promise<OpenedBytes>;
 function openerOf({ path, bytes }: SourceBytes, limits: RenderLimits): Opener | undefined {
   const text = textOf(bytes);
   if (text === undefined) return undefined;
-  if (isYaml(path)) return yamlOpener(text, limits, saysSops.test(text) && saysMac.test(text));
+  if (isManifest(path)) return yamlOpener(text, limits, saysSops.test(text) && saysMac.test(text));
   const variables = path.endsWith('.env') || isDotenv(text) ? dotenvEnvelope(text) : undefined;
   if (variables) return (keys, work) => openDotenv(text, variables, keys, work);
   const binary = binaryEnvelope(text);
@@ -164,10 +165,6 @@ async function guarded(
     const line = error.offset > 0 ? lineFinder(text)(error.offset) : 0;
     return { problem: { file: file.path, line, message: error.message } };
   }
-}
-
-function isYaml(path: string): boolean {
-  return /\.(ya?ml|json)$/i.test(path);
 }
 
 function textOf(bytes: Uint8Array): string | undefined {

@@ -12,9 +12,9 @@ export interface ScannedDocument {
   readonly index: number;
 }
 
-/** Documents, or what is wrong with the first one that cannot be read. */
-type Scanned =
-  | { readonly ok: true; readonly documents: readonly ScannedDocument[] }
+/** What was read, or what is wrong with the first document that cannot be read. */
+type Scanned<T> =
+  | { readonly ok: true; readonly documents: T }
   | { readonly ok: false; readonly problem: FileProblem };
 
 /** Reads any file as YAML within the limits. YAML bombs are refused here, before another program reads the file (docs/hostile-repositories.md). */
@@ -22,8 +22,18 @@ export function scanFile(
   file: { path: string; bytes: Uint8Array },
   limits: RenderLimits,
   options: ReadingOptions = {},
-): Scanned {
-  const fault = (line: number, message: string): Scanned => ({
+): Scanned<readonly ScannedDocument[]> {
+  return scanEach(file, limits, (documents) => [...documents], options);
+}
+
+/** The same, for `work` that takes one document after the other, so that the syntax trees of all of them are never held at once. */
+export function scanEach<T>(
+  file: { path: string; bytes: Uint8Array },
+  limits: RenderLimits,
+  work: (documents: Iterable<ScannedDocument>) => T,
+  options: ReadingOptions = {},
+): Scanned<T> {
+  const fault = (line: number, message: string): Scanned<T> => ({
     ok: false,
     problem: { file: file.path, line, message },
   });
@@ -33,13 +43,17 @@ export function scanFile(
   if (decoded.problem !== undefined) return fault(decoded.line, decoded.problem);
   const { text } = decoded;
   const lineAt = lineFinder(text);
+  function* documents(): Generator<ScannedDocument> {
+    let index = 0;
+    for (const document of readDocuments(text, limits)) {
+      const value = documentValue(document, text, limits, options);
+      const lineOf = (field: string) => lineAt(offsetOf(document.contents, pathSteps(field)));
+      if (value !== undefined) yield { value, lineOf, index };
+      index += 1;
+    }
+  }
   try {
-    const documents = [...readDocuments(text, limits)].map((document, index) => ({
-      value: documentValue(document, text, limits, options),
-      lineOf: (field: string) => lineAt(offsetOf(document.contents, pathSteps(field))),
-      index,
-    }));
-    return { ok: true, documents: documents.filter(({ value }) => value !== undefined) };
+    return { ok: true, documents: work(documents()) };
   } catch (error) {
     if (!(error instanceof YamlFault)) throw error;
     return fault(lineAt(error.offset), error.message);
