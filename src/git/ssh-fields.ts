@@ -1,4 +1,5 @@
 /** SSH's wire format: numbers of four bytes, and fields that begin with their length. */
+import { createHash } from 'node:crypto';
 
 /** Reads one after the other; what is cut short throws what `fail` gives. */
 interface FieldReader {
@@ -27,4 +28,9 @@ export function field(value: string | Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(bytes.length);
   return Buffer.concat([length, bytes]);
+}
+
+/** How OpenSSH shows keys: `SHA256:` and the digest in base64 without padding. */
+export function fingerprintOf(key: Buffer): string {
+  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
 }

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { GitError } from '../errors.ts';
-import { createFieldReader, field } from '../ssh-fields.ts';
+import { createFieldReader, field, fingerprintOf } from '../ssh-fields.ts';
 import { type AllowedSigner, validityProblem } from './allowed-signers.ts';
 
 const magic = Buffer.from('SSHSIG');
@@ -35,7 +35,7 @@ export function verifySsh(
   { signers, timeMs }: { signers: readonly AllowedSigner[]; timeMs: number },
 ): string {
   const signature = parseSshSignature(armored);
-  const fingerprint = `SHA256:${createHash('sha256').update(signature.key).digest('base64').replace(/=+$/, '')}`;
+  const fingerprint = fingerprintOf(signature.key);
   if (signature.namespace !== namespace)
     throw new Error(
       `${fingerprint} signed it for ${JSON.stringify(signature.namespace.slice(0, 40))}, not for git`,
@@ -137,8 +137,6 @@ function unreadableSignature(why: string): Error {
   return new Error(`its SSH signature is not valid: ${why}`);
 }
 
-const MAGIC = 'SSHSIG';
-const NAMESPACE = 'git';
 const OPENSSH_MAGIC = 'openssh-key-v1\0';
 /** PKCS#8 of an Ed25519 key: this header, then its 32 bytes. */
 const PKCS8_HEADER = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -154,12 +152,12 @@ export function sshSigner(pem: string): (bytes: Buffer) => string {
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
   const publicKey = Buffer.concat([field('ssh-ed25519'), field(Buffer.from(x, 'base64url'))]);
   return (bytes) => {
-    const head = [field(NAMESPACE), field(''), field('sha512')];
+    const head = [field(namespace), field(''), field('sha512')];
     const digest = createHash('sha512').update(bytes).digest();
-    const signed = sign(null, Buffer.concat([Buffer.from(MAGIC), ...head, field(digest)]), key);
+    const signed = sign(null, Buffer.concat([magic, ...head, field(digest)]), key);
     const signature = Buffer.concat([field('ssh-ed25519'), field(signed)]);
     const version = Buffer.from([0, 0, 0, 1]);
-    return armored(Buffer.concat([Buffer.from(MAGIC), version, field(publicKey), ...head, field(signature)]));
+    return armored(Buffer.concat([magic, version, field(publicKey), ...head, field(signature)]));
   };
 }
 

@@ -88,7 +88,7 @@ async function requireWhole(fresh: string, commits: readonly string[]): Promise<
   }
 }
 
-async function readable(old: ObjectReader, work: () => Promise<unknown>): Promise<void> {
+async function readable(old: ObjectReader, work: () => Promise<void>): Promise<void> {
   try {
     await storage(work);
   } catch (error) {

@@ -1,6 +1,6 @@
+import { createTurns } from '../../api/turns.ts';
 import { GitError } from '../errors.ts';
 import { compactInto } from './compact.ts';
-import { createMutex } from './mutex.ts';
 import type { ObjectReader } from './objects.ts';
 import type { PackLimits } from './pack/index-pack.ts';
 import { type Access, createSession, type OpenSession, type Session, writeRecord } from './session.ts';
@@ -77,9 +77,19 @@ const MAX_LASTING = 100;
 export function createRepository(options: RepositoryOptions): BareRepository {
   const { directory } = options;
   const incoming = incomingOf(options);
-  const mutex = createMutex();
+  const turn = createTurns(1);
+  let waiting = 0;
   /** Left open for the next caller in the queue: otherwise each of a thousand Sources that read one store would open its packs again. */
   let left: ObjectReader | undefined;
+
+  /** Runs work strictly one after the other, in the order of the calls; a failure does not stop the next. */
+  function alone<T>(work: () => Promise<T>): Promise<T> {
+    waiting += 1;
+    return turn('', () => {
+      waiting -= 1;
+      return work();
+    });
+  }
 
   async function closeLeft(): Promise<void> {
     await left?.close();
@@ -93,20 +103,11 @@ export function createRepository(options: RepositoryOptions): BareRepository {
     left = undefined;
     try {
       const result = await work(session);
-      if (mutex.isAwaited()) left = session.reader;
+      if (waiting > 0) left = session.reader;
       return result;
     } finally {
       if (!left) await session.close();
     }
-  }
-
-  async function onFresh<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T> {
-    const fresh = freshDirectory(directory);
-    await emptyStore(fresh);
-    const session = createSession(fresh, incoming, access);
-    const result = await work(session).finally(() => session.close());
-    await swapStore(directory);
-    return result;
   }
 
   async function compact(session: OpenSession, { commits, records }: Needs): Promise<boolean> {
@@ -122,14 +123,19 @@ export function createRepository(options: RepositoryOptions): BareRepository {
 
   const lasting = createLastingDamage(directory);
 
-  async function onFreshOnce<T>(
+  async function onFresh<T>(
     damage: GitError,
     access: Access,
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
     lasting.refuse(damage);
+    const fresh = freshDirectory(directory);
     try {
-      return await onFresh(access, work);
+      await emptyStore(fresh);
+      const session = createSession(fresh, incoming, access);
+      const result = await work(session).finally(() => session.close());
+      await swapStore(directory);
+      return result;
     } catch (error) {
       throw error instanceof GitError && error.code === 'Corrupt' ? lasting.note(error) : error;
     }
@@ -137,16 +143,16 @@ export function createRepository(options: RepositoryOptions): BareRepository {
 
   return {
     run: (access, work) =>
-      mutex.run(async () => {
+      alone(async () => {
         try {
           return await inStore(access, work);
         } catch (error) {
           if (!(error instanceof GitError) || error.code !== 'Corrupt') throw error;
-          return await onFreshOnce(error, access, work);
+          return await onFresh(error, access, work);
         }
       }),
     compactIfGrown: (access, factor, needs) =>
-      mutex.run(async () => {
+      alone(async () => {
         await closeLeft();
         await prepareStore(directory);
         const before = await storeSize(directory);
@@ -158,7 +164,7 @@ export function createRepository(options: RepositoryOptions): BareRepository {
         return { size: await storeSize(directory), isDone };
       }),
     removeIf: (isUnused) =>
-      mutex.run(async () => {
+      alone(async () => {
         await closeLeft();
         if (!isUnused()) return false;
         await removeStore(directory);

@@ -19,24 +19,38 @@ const MAX_ENTRIES = 100_000;
  * concerns its own entry only. Throws GitError Corrupt, and TooLarge for more than 100,000 entries.
  */
 export async function readTree(reader: ObjectReader, oid: string): Promise<TreeEntry[]> {
-  const bytes = Buffer.from(await requireObject(reader, oid, 'tree'));
   const entries: TreeEntry[] = [];
+  for (const entry of rawEntries(oid, await requireObject(reader, oid, 'tree'))) {
+    if (entries.length === MAX_ENTRIES)
+      throw new GitError('TooLarge', `the folder of tree ${oid} holds more than ${MAX_ENTRIES} entries`);
+    entries.push({ mode: entry.mode.padStart(6, '0'), name: decodeUtf8(entry.name), oid: entry.oid });
+  }
+  return entries;
+}
+
+/** An entry as it is stored: mode and name are those of the tree byte for byte, so that an edit changes nothing else. */
+export interface RawEntry {
+  readonly mode: string;
+  readonly name: Buffer;
+  readonly oid: string;
+}
+
+/** The entries of a tree's content. Throws GitError Corrupt. */
+export function* rawEntries(oid: string, content: Uint8Array): Generator<RawEntry> {
+  const bytes = Buffer.from(content);
   for (let offset = 0; offset < bytes.length; ) {
     const space = bytes.indexOf(0x20, offset);
     const end = bytes.indexOf(0, space + 1);
-    if (space < 0 || end < 0 || end + ENTRY_ID_BYTES >= bytes.length + 1) {
+    const next = end + 1 + ENTRY_ID_BYTES;
+    if (space < 0 || end < 0 || next > bytes.length)
       throw new GitError('Corrupt', `tree ${oid} cannot be read`);
-    }
-    if (entries.length === MAX_ENTRIES)
-      throw new GitError('TooLarge', `the folder of tree ${oid} holds more than ${MAX_ENTRIES} entries`);
-    entries.push({
-      mode: bytes.toString('latin1', offset, space).padStart(6, '0'),
-      name: decodeUtf8(bytes.subarray(space + 1, end)),
-      oid: bytes.toString('hex', end + 1, end + 1 + ENTRY_ID_BYTES),
-    });
-    offset = end + 1 + ENTRY_ID_BYTES;
+    yield {
+      mode: bytes.toString('latin1', offset, space),
+      name: bytes.subarray(space + 1, end),
+      oid: bytes.toString('hex', end + 1, next),
+    };
+    offset = next;
   }
-  return entries;
 }
 
 /** Text of UTF-8 bytes; undefined when they are not UTF-8 (Buffer.toString would silently replace them). */

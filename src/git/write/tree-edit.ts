@@ -1,7 +1,7 @@
 import { GitError } from '../errors.ts';
 import { type ObjectReader, requireObject } from '../store/objects.ts';
 import type { Session } from '../store/session.ts';
-import { entryKind, readTree, type TreeEntry } from '../store/tree.ts';
+import { entryKind, type RawEntry, rawEntries, readTree, type TreeEntry } from '../store/tree.ts';
 import { type NewObject, newObject } from './new-objects.ts';
 
 /** New content by path from the root of the repository; undefined takes the file out. */
@@ -13,16 +13,8 @@ interface EditedTree {
   readonly objects: readonly NewObject[];
 }
 
-/** An entry as it is stored: mode and name are preserved byte for byte, so that an edit changes nothing else. */
-interface RawEntry {
-  readonly mode: string;
-  readonly name: Buffer;
-  readonly oid: string;
-}
-
 const FILE_MODE = '100644';
 const FOLDER_MODE = '40000';
-const ID_BYTES = 20;
 
 /**
  * Writes changed files into a tree; modes of files that exist stay. Throws GitError Refused when a path leads through
@@ -46,7 +38,7 @@ async function edit(
   changes: FileChanges,
   objects: NewObject[],
 ): Promise<string | undefined> {
-  const before = oid === undefined ? [] : parseTree(oid, await requireObject(reader, oid, 'tree'));
+  const before = oid === undefined ? [] : [...rawEntries(oid, await requireObject(reader, oid, 'tree'))];
   const entries = new Map(before.map((entry) => [entry.name.toString('latin1'), entry]));
   for (const [segment, below] of byFirstSegment(changes)) {
     const name = Buffer.from(segment, 'utf8');
@@ -109,25 +101,6 @@ function byFirstSegment(changes: FileChanges): Map<string, Below> {
     found.set(segment, below);
   }
   return found;
-}
-
-function parseTree(oid: string, content: Uint8Array): RawEntry[] {
-  const bytes = Buffer.from(content);
-  const entries: RawEntry[] = [];
-  for (let offset = 0; offset < bytes.length; ) {
-    const space = bytes.indexOf(0x20, offset);
-    const end = bytes.indexOf(0, space + 1);
-    if (space < 0 || end < 0 || end + ID_BYTES >= bytes.length + 1)
-      throw new GitError('Corrupt', `tree ${oid} cannot be read`);
-    const next = end + 1 + ID_BYTES;
-    entries.push({
-      mode: bytes.toString('latin1', offset, space),
-      name: bytes.subarray(space + 1, end),
-      oid: bytes.toString('hex', end + 1, next),
-    });
-    offset = next;
-  }
-  return entries;
 }
 
 function encodeTree(entries: readonly RawEntry[]): Buffer {

@@ -30,7 +30,7 @@ interface Place {
 }
 
 /**
- * Writes these objects, and what their deltas start from, as one pack below `path` (without an ending), and gives how many they are. They are
+ * Writes these objects, and what their deltas start from, as one pack below `path` (without an ending). They are
  * copied as they are compressed; a delta whose base was named by its place names it by id. An object is taken from the first pack that holds it, so
  * that no two deltas ever start from each other. Throws RangeError for an object that is nowhere, or a damaged pack.
  */
@@ -39,7 +39,7 @@ export async function copyObjects(
   wanted: ReadonlySet<string>,
   path: string,
   pause: () => Promise<void>,
-): Promise<number> {
+): Promise<void> {
   const old = packs.map((pack) => ({ pack, layout: layoutOf(pack), readBytes: readAhead(pack) }));
   const all = new Set(inPlaceOrder(old, wanted));
   // A set that grows while it is walked: bases, and theirs.
@@ -51,7 +51,6 @@ export async function copyObjects(
     await pause();
   }
   await writePack(path, all.size, entriesOf(old, inPlaceOrder(old, all), pause));
-  return all.size;
 }
 
 /** Ids by offset, and where each entry ends. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 
 /** Where the objects of one pack are, from its index of version 2. */
 export interface PackIndex {
-  readonly count: number;
   /** Offset of an object in the pack; undefined when the pack does not hold it. */
   offsetOf(oid: string): number | undefined;
   /** Every object with its offset, by id. */
@@ -35,7 +34,6 @@ export function parsePackIndex(bytes: Buffer): PackIndex {
   }
 
   return {
-    count,
     offsetOf(oid) {
       const wanted = Buffer.from(oid, 'hex');
       const first = wanted[0] ?? 0;

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
+import { fingerprintOf } from '../../ssh-fields.ts';
 import { createTestKeys } from '../../testing/signing.ts';
-import { fingerprintOf, parseKnownHosts } from './known-hosts.ts';
+import { parseKnownHosts } from './known-hosts.ts';
 
 const keys = createTestKeys();
 afterAll(() => keys.close());

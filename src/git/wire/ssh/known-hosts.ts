@@ -1,5 +1,5 @@
 /** The file of known hosts of sshd(8) (its section SSH_KNOWN_HOSTS FILE FORMAT), as Flux and Argo CD read it. */
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { limits } from '../../../api/limits.ts';
 import { isListed } from '../../patterns.ts';
 
@@ -50,11 +50,6 @@ export function parseKnownHosts(text: string): KnownHosts {
       return authorities.some(({ isFor }) => isFor(hostName(host, port))) ? 'authority' : 'unknown';
     },
   };
-}
-
-/** How OpenSSH shows keys: `SHA256:` and the digest in base64 without padding. */
-export function fingerprintOf(key: Buffer): string {
-  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
 }
 
 /** A host in the notation of the file. */

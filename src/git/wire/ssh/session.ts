@@ -6,9 +6,10 @@ import type { SshAddress } from '../../../api/source/git-address.ts';
 import { HttpError } from '../../../http/errors.ts';
 import type { Connection } from '../../../http/types.ts';
 import { GitError } from '../../errors.ts';
+import { fingerprintOf } from '../../ssh-fields.ts';
 import type { SshCredentials } from '../credentials.ts';
 import { type TransportOptions, toGitError } from '../transport.ts';
-import { fingerprintOf, type KnownHosts } from './known-hosts.ts';
+import type { KnownHosts } from './known-hosts.ts';
 
 /** What may be started on the server. */
 export type GitService = 'git-upload-pack' | 'git-receive-pack';
