@@ -1,12 +1,12 @@
 import { createPause, sleep, systemClock } from '../api/clock.ts';
-import { describe } from '../api/kubernetes.ts';
+import { describe, recordOf } from '../api/kubernetes.ts';
 import type { SourceHelm } from '../api/source/source.ts';
 import { type Builder, type Built, failedBuild, failureText } from './build/builder.ts';
 import { renderFile } from './render.ts';
 import type { FileProblem, RenderedObject, RenderLimits } from './rendered-object.ts';
 import { folderOfPath, inside, type TreeFile } from './tree.ts';
 import { splitDocuments } from './yaml/documents.ts';
-import { listOf, mappingOf, scanFile } from './yaml/scan.ts';
+import { listOf, scanFile } from './yaml/scan.ts';
 
 /** What a chart sees as `.Capabilities`: the version as `v1.36.2`; `apps/v1` and `apps/v1/Deployment`. */
 export interface ChartCapabilities {
@@ -233,9 +233,9 @@ function dependencyProblems(
   const folders = below
     .filter((path) => isChart(path) && folderOfPath(folderOfPath(path)) === charts)
     .map((path) => scanChartFile({ path, bytes: files.get(path)?.bytes ?? new Uint8Array() }, limits))
-    .map((scanned) => (scanned.ok ? mappingOf(scanned.documents[0]?.value).name : undefined));
-  return listOf(mappingOf(document?.value).dependencies).flatMap((entry, index): FileProblem[] => {
-    const name = String(mappingOf(entry).name ?? '');
+    .map((scanned) => (scanned.ok ? recordOf(scanned.documents[0]?.value).name : undefined));
+  return listOf(recordOf(document?.value).dependencies).flatMap((entry, index): FileProblem[] => {
+    const name = String(recordOf(entry).name ?? '');
     if (folders.includes(name) || archives.some((archive) => archive.startsWith(`${name}-`))) return [];
     const field = `dependencies[${index}]`;
     const message = `${name} is not in ${charts}; nothing is fetched while rendering: run "helm dependency build" and commit that folder`;

@@ -1,5 +1,6 @@
+import { recordOf } from '../../api/kubernetes.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
-import { listOf, mappingOf, type ScannedDocument, scanFile } from '../yaml/scan.ts';
+import { listOf, type ScannedDocument, scanFile } from '../yaml/scan.ts';
 
 /** Something that a kustomization, or a generator or transformer of it, names by path. */
 export interface Reference {
@@ -117,34 +118,16 @@ function kustomizationReferences(
   { value, lineOf }: ScannedDocument,
   limits: RenderLimits,
 ): References {
-  const root = mappingOf(value);
-  const problems: FileProblem[] = chartFields
-    .filter((field) => root[field] !== undefined)
-    .map((field) => ({
-      file,
-      line: lineOf(field),
-      field,
-      message:
-        'charts are not rendered through kustomize; give the chart a Source of its own (renderer: helm)',
-    }));
-  problems.push(
-    ...unknownFields(root, '', kustomizationFields).map((unknown) => ({
-      file,
-      line: lineOf(unknown.field),
-      ...unknown,
-    })),
-  );
-  problems.push(
-    ...unknownInEntries(root).map((unknown) => ({ file, line: lineOf(unknown.field), ...unknown })),
-  );
-  const openapi = mappingOf(root.openapi);
-  problems.push(
-    ...unknownFields(openapi, 'openapi.', ['path', 'version']).map((unknown) => ({
-      file,
-      line: lineOf(unknown.field),
-      ...unknown,
-    })),
-  );
+  const root = recordOf(value);
+  const openapi = recordOf(root.openapi);
+  const isChart =
+    'charts are not rendered through kustomize; give the chart a Source of its own (renderer: helm)';
+  const problems: FieldProblem[] = [
+    ...chartFields.filter((field) => root[field] !== undefined).map((field) => ({ field, message: isChart })),
+    ...unknownFields(root, '', kustomizationFields),
+    ...unknownInEntries(root),
+    ...unknownFields(openapi, 'openapi.', ['path', 'version']),
+  ];
   const found = [
     ...Object.entries(listFields).flatMap(([name, use]) =>
       listOf(root[name])
@@ -162,7 +145,7 @@ function kustomizationReferences(
   };
 }
 
-interface UnknownField {
+interface FieldProblem {
   readonly field: string;
   readonly message: string;
 }
@@ -171,7 +154,7 @@ function unknownFields(
   object: Readonly<Record<string, unknown>>,
   prefix: string,
   known: readonly string[],
-): UnknownField[] {
+): FieldProblem[] {
   return Object.keys(object)
     .filter((key) => !known.includes(key))
     .map((key) => ({
@@ -180,18 +163,16 @@ function unknownFields(
     }));
 }
 
-function unknownInEntries(root: Readonly<Record<string, unknown>>): UnknownField[] {
+function unknownInEntries(root: Readonly<Record<string, unknown>>): FieldProblem[] {
   return Object.entries(entryFields).flatMap(([name, known]) =>
-    listOf(root[name]).flatMap((entry, index) =>
-      unknownFields(mappingOf(entry), `${name}[${index}].`, known),
-    ),
+    listOf(root[name]).flatMap((entry, index) => unknownFields(recordOf(entry), `${name}[${index}].`, known)),
   );
 }
 
 /** What the builtin generators and transformers of a file name. */
 function configReferences(file: string, documents: readonly ScannedDocument[]): References {
   const all = documents.map(({ value, lineOf }) => {
-    const root = mappingOf(value);
+    const root = recordOf(value);
     const { apiVersion, kind, metadata: _, ...fields } = root;
     const known = fileKinds[String(kind)];
     const found = known ? [...configPaths(root), ...generatorPaths(root, ''), ...objectPaths(root)] : [];
@@ -201,12 +182,7 @@ function configReferences(file: string, documents: readonly ScannedDocument[]): 
     ];
     const kindProblem = whyNotBuiltin(String(apiVersion), String(kind));
     const problems = [...(kindProblem ? [{ field: 'kind', message: kindProblem }] : []), ...unknown];
-    return checked(
-      file,
-      found,
-      problems.map((problem) => ({ file, line: lineOf(problem.field), ...problem })),
-      lineOf,
-    );
+    return checked(file, found, problems, lineOf);
   });
   return {
     references: all.flatMap(({ references }) => references),
@@ -260,7 +236,7 @@ const inlineFields = ['generators', 'transformers', 'validators', 'patchesStrate
 /** Fields of entries: patches, replacements, and the files of generators. */
 function objectPaths(root: Readonly<Record<string, unknown>>): Found[] {
   const entries = (name: string) =>
-    listOf(root[name]).map((entry, index) => ({ entry: mappingOf(entry), at: `${name}[${index}].` }));
+    listOf(root[name]).map((entry, index) => ({ entry: recordOf(entry), at: `${name}[${index}].` }));
   const patches = ['patches', 'patchesJson6902', 'replacements'].flatMap((name) =>
     entries(name).map(({ entry, at }): Found => ({ value: entry.path, field: `${at}path`, use: 'manifest' })),
   );
@@ -307,11 +283,15 @@ function isInline(value: unknown): value is string {
 function checked(
   file: string,
   found: readonly Found[],
-  before: readonly FileProblem[],
+  before: readonly FieldProblem[],
   lineOf: (field: string) => number,
 ): References {
   const references: Reference[] = [];
-  const problems = [...before];
+  const problems: FileProblem[] = before.map((problem) => ({
+    file,
+    line: lineOf(problem.field),
+    ...problem,
+  }));
   for (const { value, field, use } of found) {
     if (value === undefined || value === null || value === '') continue;
     const line = lineOf(field);

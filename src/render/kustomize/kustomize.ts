@@ -1,12 +1,12 @@
 import { createPause } from '../../api/clock.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, recordOf } from '../../api/kubernetes.ts';
 import { type Builder, type Built, failedBuild, failureText } from '../build/builder.ts';
 import { isKustomization } from '../build/collect.ts';
 import { renderFile } from '../render.ts';
 import type { FileProblem, Origin, RenderedObject, RenderLimits } from '../rendered-object.ts';
 import { pathFrom, type TreeFile } from '../tree.ts';
 import { splitDocuments } from '../yaml/documents.ts';
-import { listOf, mappingOf, scanFile } from '../yaml/scan.ts';
+import { listOf, scanFile } from '../yaml/scan.ts';
 
 /** What one folder is built from. */
 interface KustomizeInput {
@@ -83,7 +83,7 @@ export function askForOrigins(path: string, bytes: Uint8Array, limits: RenderLim
   const scanned = scanFile({ path, bytes }, limits);
   const [document] = scanned.ok ? scanned.documents : [];
   if (!document) return undefined;
-  const { apiVersion: _, kind: __, ...fields } = mappingOf(document.value);
+  const { apiVersion: _, kind: __, ...fields } = recordOf(document.value);
   if (fields.buildMetadata !== undefined || !Object.values(fields).some(Boolean)) return undefined;
   if (/^[ \t]*[{[]|^\.\.\.|^---[ \t]*\{/m.test(text)) return undefined;
   return new TextEncoder().encode(`${text.replace(/\n?$/, '\n')}buildMetadata: [originAnnotations]\n`);
@@ -145,9 +145,9 @@ export function placesIn(file: { path: string; bytes: Uint8Array }, limits: Rend
   const scanned = scanFile(file, limits);
   if (!scanned.ok) return [];
   return scanned.documents.flatMap(({ value, lineOf, index: document }) => {
-    const whole = mappingOf(value);
+    const whole = recordOf(value);
     const items = listOf(whole.items).map((item, index) =>
-      place(mappingOf(item), lineOf(`items[${index}]`), document, [index]),
+      place(recordOf(item), lineOf(`items[${index}]`), document, [index]),
     );
     return [place(whole, lineOf(''), document, []), ...items];
   });
@@ -173,5 +173,5 @@ function place(
   document: number,
   items: readonly number[],
 ): Place {
-  return { kind: object.kind, name: String(mappingOf(object.metadata).name ?? ''), line, document, items };
+  return { kind: object.kind, name: String(recordOf(object.metadata).name ?? ''), line, document, items };
 }

@@ -1,6 +1,7 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+import { recordOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { listOf, mappingOf } from '../yaml/scan.ts';
+import { listOf } from '../yaml/scan.ts';
 import { type AgeKeys, type OpeningWork, SopsFault } from './age.ts';
 
 /** What a file says about its own encryption. */
@@ -16,7 +17,7 @@ export interface Envelope {
 
 /** Reads the `sops` part of a file; undefined when it is none. */
 export function envelopeOf(value: unknown): Envelope | undefined {
-  const found = mappingOf(value);
+  const found = recordOf(value);
   if (typeof found.mac !== 'string' || typeof found.lastmodified !== 'string') return undefined;
   const ways = {
     pgp: 'PGP',
@@ -28,7 +29,7 @@ export function envelopeOf(value: unknown): Envelope | undefined {
   };
   return {
     age: listOf(found.age).map((entry) => {
-      const { recipient, enc } = mappingOf(entry);
+      const { recipient, enc } = recordOf(entry);
       return { recipient: String(recipient ?? ''), enc: String(enc ?? '') };
     }),
     mac: found.mac,

@@ -1,4 +1,3 @@
-import { isRecord } from '../../api/kubernetes.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './documents.ts';
 import { documentValue, offsetOf, pathSteps, type ReadingOptions } from './values.ts';
@@ -58,11 +57,6 @@ export function scanEach<T>(
     if (!(error instanceof YamlFault)) throw error;
     return fault(lineAt(error.offset), error.message);
   }
-}
-
-/** A mapping, or an empty one in place of anything else. */
-export function mappingOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }
 
 /** A list, or an empty one in place of anything else. */
