@@ -160,18 +160,17 @@ export const takenOverAnnotation = 'holdfast.dev/taken-over';
 /** On such a route: its original spec as JSON, which is restored when the route is handed back (Flagger's name, flagger-behaviour.md 3.1). */
 export const originalAnnotation = 'flagger.kubernetes.io/original-configuration';
 
-/** Annotations that keep Flux and Argo CD from correcting or pruning generated objects (flagger-behaviour.md 2.9). */
-export const keepAwayAnnotations: Readonly<Record<string, string>> = {
-  'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
-  'argocd.argoproj.io/sync-options': 'Prune=false',
-  'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
-  'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
-};
-
 /** Annotations of an object that was taken over, as in Flagger: Flux would revert it (flagger-behaviour.md 2.9 and 6.1, 14). */
 export const keepFluxAway: Readonly<Record<string, string>> = {
   'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
   'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
+};
+
+/** Annotations that keep Flux and Argo CD from correcting or pruning generated objects (flagger-behaviour.md 2.9). */
+export const keepAwayAnnotations: Readonly<Record<string, string>> = {
+  'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
+  'argocd.argoproj.io/sync-options': 'Prune=false',
+  ...keepFluxAway,
 };
 
 /**

@@ -7,6 +7,12 @@ export interface Problem {
   message: string;
 }
 
+/** What checks found: problems stop the object, warnings are reported. */
+export interface Findings {
+  problems: Problem[];
+  warnings: Problem[];
+}
+
 /** Joins path parts the way messages name fields; keys that are no plain words are quoted. */
 export function fieldPath(parts: readonly PropertyKey[]): string {
   let path = '';

@@ -244,11 +244,17 @@ export function effectivePostPromotion(canary: Canary, floorMs: number): Effecti
  * answered and reported by id, so that two metrics of one name are two checks.
  */
 export function metricsById(metrics: readonly CanaryMetric[] | undefined): Map<string, CanaryMetric> {
-  const found = new Map<string, CanaryMetric>();
-  for (const metric of metrics ?? []) {
-    let id = metric.name;
-    for (let number = 2; found.has(id); number += 1) id = `${metric.name} (${number})`;
-    found.set(id, metric);
+  return byId(metrics ?? [], ({ name }) => name);
+}
+
+/** By their names, with a number from 2 on after a name that was there already. */
+function byId<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T> {
+  const found = new Map<string, T>();
+  for (const item of items) {
+    const name = nameOf(item);
+    let id = name;
+    for (let number = 2; found.has(id); number += 1) id = `${name} (${number})`;
+    found.set(id, item);
   }
   return found;
 }
@@ -299,13 +305,8 @@ export const DEFAULT_ALERT = '(default)';
 
 /** The Canary's alerts by id: the name, and `name (2)`, `name (3)` for further ones of that name. */
 export function alertsById(canary: Canary): Map<string, CanaryAlert> {
-  const byId = new Map<string, CanaryAlert>();
-  for (const alert of (canary.spec.analysis?.alerts ?? []).slice(0, MAX_ALERTS)) {
-    let id = beginningOf(alert.name, 240);
-    for (let number = 2; byId.has(id); number += 1) id = `${beginningOf(alert.name, 240)} (${number})`;
-    byId.set(id, alert);
-  }
-  return byId;
+  const alerts = (canary.spec.analysis?.alerts ?? []).slice(0, MAX_ALERTS);
+  return byId(alerts, ({ name }) => beginningOf(name, 240));
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Metrics that are compared with the primary by points: which points, and what the schema cannot check. */
 
 import { limits } from '../limits.ts';
-import type { Problem } from '../problems.ts';
+import type { Findings } from '../problems.ts';
 import { durationOr } from '../time.ts';
 import type { CanaryMetric } from './analysis.ts';
 import { type Canary, metricWindowMs } from './canary.ts';
@@ -35,7 +35,7 @@ export function pointsBetweenChecks({ analysis }: Pick<Canary['spec'], 'analysis
 export function checkComparison(
   metric: CanaryMetric,
   { at, spec }: { readonly at: string; readonly spec: Pick<Canary['spec'], 'analysis'> },
-  found: { problems: Problem[]; warnings: Problem[] },
+  found: Findings,
 ): void {
   const comparison = comparisonOf(metric);
   if (!comparison) return;

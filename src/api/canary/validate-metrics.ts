@@ -1,5 +1,5 @@
 /** Checks of the metrics of a Canary that the schema cannot express. */
-import type { Problem } from '../problems.ts';
+import type { Findings, Problem } from '../problems.ts';
 import type { CanaryMetric } from './analysis.ts';
 import { builtInMetrics, isBuiltIn } from './canary.ts';
 
@@ -7,7 +7,7 @@ import { builtInMetrics, isBuiltIn } from './canary.ts';
 export function checkMetrics(
   metrics: readonly CanaryMetric[] | undefined,
   path: string,
-  found: { problems: Problem[]; warnings: Problem[] },
+  found: Findings,
 ): void {
   metrics?.forEach((metric, index) => {
     const at = `${path}[${index}]`;

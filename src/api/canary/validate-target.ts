@@ -1,6 +1,6 @@
 /** What the kind of the target allows: rolled out in place (ADR 21), a Knative Service, or a Service (flagger-behaviour 2.1, 2.2, 2.9). */
 
-import type { Problem } from '../problems.ts';
+import type { Findings } from '../problems.ts';
 import { apexName, type Canary, isBuiltIn, sharesWorkload, targetApiVersion } from './canary.ts';
 
 const routed =
@@ -14,22 +14,14 @@ const cannotBeCopied =
   'must be native for a StatefulSet: its pods have names and volumes of their own, so that no copy can run beside it';
 
 /** Only pods of a DaemonSet are taken node by node. */
-function checkNodeOrder(
-  { spec }: Canary,
-  provider: string | undefined,
-  found: { problems: Problem[] },
-): void {
+function checkNodeOrder({ spec }: Canary, provider: string | undefined, found: Findings): void {
   if (!spec.analysis.nodeOrder || (sharesWorkload(provider) && spec.targetRef.kind === 'DaemonSet')) return;
   const message = 'orders the nodes of a DaemonSet with provider native, and nothing else: leave it out';
   found.problems.push({ path: 'spec.analysis.nodeOrder', message });
 }
 
 /** Adds what cannot work in place; `provider` is the Canary's own, or the default one. */
-export function checkNative(
-  canary: Canary,
-  provider: string | undefined,
-  found: { problems: Problem[]; warnings: Problem[] },
-): void {
+export function checkNative(canary: Canary, provider: string | undefined, found: Findings): void {
   checkNodeOrder(canary, provider, found);
   const { spec } = canary;
   const { targetRef, analysis, autoscalerRef } = spec;
@@ -63,7 +55,7 @@ export function checkNative(
 // Knative: the target and the provider go together, and its autoscaler is its own (flagger-behaviour 2.1, verification 2).
 
 /** Adds what does not fit; only the spec's own provider counts, not the default one. */
-export function checkKnative({ spec }: Canary, found: { problems: Problem[] }): void {
+export function checkKnative({ spec }: Canary, found: Findings): void {
   const { targetRef, provider, autoscalerRef } = spec;
   const isKnative = targetRef.kind === 'Service' && targetRef.apiVersion === 'serving.knative.dev/v1';
   if (isKnative && provider !== 'knative')
@@ -88,11 +80,7 @@ export function checkKnative({ spec }: Canary, found: { problems: Problem[] }): 
 // A Service as target: Holdfast does not manage its pods, so that only a route in front of it can split requests (flagger-behaviour 2.2, 2.9).
 
 /** Adds what cannot work with a target of kind Service; `provider` is the Canary's own, or the default one. */
-export function checkServiceTarget(
-  { spec }: Canary,
-  provider: string | undefined,
-  found: { problems: Problem[] },
-): void {
+export function checkServiceTarget({ spec }: Canary, provider: string | undefined, found: Findings): void {
   const { targetRef, service } = spec;
   if (targetRef.kind !== 'Service' || targetRef.apiVersion === 'serving.knative.dev/v1') return;
   const problem = (path: string, message: string) => void found.problems.push({ path, message });
@@ -124,11 +112,7 @@ export function checkServiceTarget(
 const mostCharacters = 63;
 
 /** Adds a name for which the API server would refuse the Services; `provider` is the Canary's own, or the default one. */
-export function checkServiceNames(
-  canary: Canary,
-  provider: string | undefined,
-  found: { problems: Problem[] },
-): void {
+export function checkServiceNames(canary: Canary, provider: string | undefined, found: Findings): void {
   const { service, targetRef } = canary.spec;
   if (provider === 'knative' || !service) return;
   const apex = apexName(canary);

@@ -1,18 +1,13 @@
 /** Checks of webhooks: each must have an address that can be called, and a moment at which it is called. */
 
 import { limits } from '../limits.ts';
-import type { Problem } from '../problems.ts';
+import type { Findings } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
 import type { HookType } from './analysis.ts';
 import { analysisIntervalMs, type Canary, hooksOf, type Webhook, webhookTimeoutMs } from './canary.ts';
 
-interface Found {
-  problems: Problem[];
-  warnings: Problem[];
-}
-
 /** Adds what is wrong with the webhooks of both lists. */
-export function checkWebhooks(canary: Canary, found: Found): void {
+export function checkWebhooks(canary: Canary, found: Findings): void {
   const { analysis, postPromotion } = canary.spec;
   const lists: ReadonlyArray<readonly [string, readonly Webhook[]]> = [
     ['spec.analysis.webhooks', analysis?.webhooks ?? []],
@@ -39,7 +34,7 @@ export function checkWebhooks(canary: Canary, found: Found): void {
     });
 }
 
-function checkCall({ url, timeout, retries }: Webhook, path: string, found: Found): void {
+function checkCall({ url, timeout, retries }: Webhook, path: string, found: Findings): void {
   const problem = urlProblem(url);
   if (problem) found.problems.push({ path: `${path}.url`, message: problem });
   if (retries !== undefined && !Number.isInteger(retries))
@@ -69,7 +64,7 @@ function urlProblem(text: string): string | undefined {
 }
 
 /** Names identify answers in events and in status.checks, so they must differ. */
-function checkNames(webhooks: readonly Webhook[], list: string, found: Found): void {
+function checkNames(webhooks: readonly Webhook[], list: string, found: Findings): void {
   webhooks.forEach((webhook, index) => {
     const before = webhooks.findIndex(
       (other) => other.name === webhook.name && typeOf(other) === typeOf(webhook),
@@ -96,7 +91,7 @@ function neverCalled({ spec }: Canary, type: HookType): string | undefined {
   return undefined;
 }
 
-function checkDeadlines({ spec }: Canary, found: Found): void {
+function checkDeadlines({ spec }: Canary, found: Findings): void {
   spec.analysis.webhooks?.forEach((webhook, index) => {
     const path = `spec.analysis.webhooks[${index}].deadline`;
     if (webhook.deadline === undefined) return;

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { canaryDocument, sourceDocument } from '../../../test/documents/builders.ts';
 import { parseCanary, parseSource } from '../kinds/parse.ts';
+import type { Findings } from '../problems.ts';
 import { checkSource } from '../source/validate.ts';
 import type { Canary } from './canary.ts';
 import { unsupportedFields } from './unsupported-fields.ts';
-import { checkCanary, type Findings } from './validate.ts';
+import { checkCanary } from './validate.ts';
 
 const base = { interval: '1m', threshold: 1, stepWeight: 10 };
 

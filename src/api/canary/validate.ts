@@ -1,18 +1,12 @@
 /** Checks of a Canary that its schema cannot express. Problems stop the Canary (Ready=False); warnings are reported. */
 import { limits } from '../limits.ts';
-import type { Problem } from '../problems.ts';
+import type { Findings, Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
 import type { Canary } from './canary.ts';
 import { checkComparison } from './comparison.ts';
 import { checkMetrics } from './validate-metrics.ts';
 import { checkKnative, checkNative, checkServiceNames, checkServiceTarget } from './validate-target.ts';
 import { checkWebhooks } from './validate-webhooks.ts';
-
-/** What a check found. */
-export interface Findings {
-  problems: Problem[];
-  warnings: Problem[];
-}
 
 interface CanaryCheckOptions {
   /** The shortest analysis interval, in milliseconds. Default: Flagger's 10 s. */
@@ -236,13 +230,13 @@ function checkAffinity({ spec }: Canary, found: Findings): void {
 
 // Check of references to other namespaces, for clusters where namespaces belong to different people (Flagger's -no-cross-namespace-refs).
 
-/** Adds every reference that leaves the Canary's namespace; an empty one stays in it. */
 /** What is said of a reference to an object of another namespace where that is not allowed. */
 export function otherNamespace(namespace: string): string {
   return `is ${namespace}; references to other namespaces need holdfast run --cross-namespace-refs`;
 }
 
-function checkNamespaces({ metadata, spec }: Canary, found: { problems: Problem[] }): void {
+/** Adds every reference that leaves the Canary's namespace; an empty one stays in it. */
+function checkNamespaces({ metadata, spec }: Canary, found: Findings): void {
   const own = metadata.namespace ?? '';
   for (const [path, namespace] of namespacesOf(spec)) {
     // A manifest that names no namespace may be applied to any.

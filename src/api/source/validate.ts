@@ -1,6 +1,7 @@
 /** Checks of a Source that its schema cannot express. No message repeats the address: it may hold a password. */
-import { type Findings, otherNamespace } from '../canary/validate.ts';
+import { otherNamespace } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
+import type { Findings } from '../problems.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';
 import { httpsFormOf, isSshAddress, parseSshAddress } from './git-address.ts';
 import { lengthProblem, type Source } from './source.ts';
