@@ -38,7 +38,6 @@ import {
   raiseMinReplicas,
   readyPods,
   routeNote,
-  scalerOf,
   shareOf,
 } from '../traffic/traffic.ts';
 import {
@@ -194,11 +193,7 @@ function fail(
       { status, events },
     );
   const failed = failOnPrimary(context, state, { reason, finding: message, control: false, ...why });
-  return {
-    ...failed,
-    status: { ...failed.status, ...status },
-    events: [...events, ...(failed.events ?? [])],
-  };
+  return { ...failed, ...combine({ status, events }, failed) };
 }
 
 function waitForPods(context: Context, { run }: Analysing, view: WorkloadView | undefined): Effects {
@@ -414,7 +409,7 @@ function planFor(plan: Plan, { side }: Run): Plan {
 /** If the scaler's maxReplicas are too few pods for the next share, the share rises as far as they carry, and that is the last step. */
 function limitStep(context: Context, move: Step, share: number, { side = 'canary' }: Run): Step {
   const { world, plan } = context;
-  const scaler = scalerOf(world, side);
+  const scaler = world.scaler?.[side];
   const isMatched = plan.strategy.kind === 'ab' && side === 'canary';
   if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || isMatched) return move;
   const carried = fullSize(world);
@@ -487,7 +482,7 @@ export function promote(context: Context, { run, iterations }: Analysing, effect
   const what = run.side === 'primary' ? 'moving all traffic to the primary' : 'writing it to the primary';
   const { events = [], status = {} } = effects;
   const event = emit('Normal', 'Promoting', `${describeRelease(run)} passed; ${what}`);
-  return enter(next, { status, events: [...events, ...(event.events ?? [])] });
+  return enter(next, combine({ status, events }, event));
 }
 
 /**

@@ -182,6 +182,13 @@ export function withoutHead({ world: { head, status } }: Context): Effects {
   return REFUSED.has(reason) ? stall(reason, head.message) : note(reason, head.message);
 }
 
+/** Of this release and of what the primary runs, those without a record that can be used: before the primary is written both must have one (S10). */
+export function missingRecords({ world }: Context, run: Run): string[] {
+  return [run.digest, world.primary?.digest]
+    .filter((digest) => digest !== undefined)
+    .filter((digest) => !soundRecord(world, digest));
+}
+
 /** Saves records of these releases. Just after a start of Holdfast their bytes come with the first look at Git. */
 export function saveRecords({ world: { head } }: Context, run: Run, digests: readonly string[]): Effects {
   if (head.kind === 'unknown' && head.reason === 'SourceNotRead')

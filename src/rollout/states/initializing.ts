@@ -23,7 +23,6 @@ import {
   raiseMinReplicas,
   restoreScalers,
   routeNote,
-  scalerOf,
 } from '../traffic/traffic.ts';
 import { describeRelease, earlierRecords, type ReleaseView, type Run, soundRecord } from '../world.ts';
 import { begin, withoutHead } from './head.ts';
@@ -63,8 +62,7 @@ function bringUp(context: Context): { readonly isReady: boolean; readonly action
   const { scaler, primary } = world;
   if (scaler && !scaler.primary) return { isReady: false, actions: [{ type: 'ApplyScalers' }] };
   const grown = raiseMinReplicas(world, 'primary', fullSize(world));
-  const isCarried =
-    !scalerOf(world, 'primary') || servingPods(primary) >= podsNeeded(context, 'primary', 100);
+  const isCarried = !world.scaler?.primary || servingPods(primary) >= podsNeeded(context, 'primary', 100);
   const isReady = isCarried && hasConverged(primary, plan.primaryReadyPercent);
   return { isReady, actions: grown };
 }

@@ -24,15 +24,7 @@ import {
 } from '../outcome.ts';
 import { type Context, remainingMs, type State, untilSettledMs } from '../state.ts';
 import { awaitsGit, handOverToGit } from '../traffic/other-backends.ts';
-import {
-  allocate,
-  fullSize,
-  isAllOn,
-  podsNeeded,
-  raisePrimary,
-  rescueTraffic,
-  scalerOf,
-} from '../traffic/traffic.ts';
+import { allocate, fullSize, isAllOn, podsNeeded, raisePrimary, rescueTraffic } from '../traffic/traffic.ts';
 import { handBackTraffic, handScalerBack } from './terminating.ts';
 
 type ProviderSwitch = NonNullable<CanaryStatus['move']>;
@@ -179,7 +171,7 @@ function preparePrimary(
   const { primary, target, scaler } = world;
   const isScaled = !scaler || scaler.primary !== undefined;
   const grown = act(...(isScaled ? raisePrimary(world) : [{ type: 'ApplyScalers' } as const]));
-  const enough = !scalerOf(world, 'primary') || servingPods(primary) >= podsNeeded(context, 'primary', 100);
+  const enough = !world.scaler?.primary || servingPods(primary) >= podsNeeded(context, 'primary', 100);
   const isComplete = isScaled && hasConverged(primary, plan.primaryReadyPercent) && enough;
   const move = isComplete ? { ...before, readyTime: before.readyTime ?? context.now } : before;
   if (isComplete || move.handedOverTime !== undefined) {

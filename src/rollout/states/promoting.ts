@@ -40,8 +40,8 @@ import {
   routeNote,
 } from '../traffic/traffic.ts';
 import { isPaused, notePause } from '../windows.ts';
-import { describeRelease, isDigestLost, type Run, soundRecord } from '../world.ts';
-import { saveRecords } from './head.ts';
+import { describeRelease, isDigestLost, type Run } from '../world.ts';
+import { missingRecords, saveRecords } from './head.ts';
 import {
   applyPrimary,
   isComplete,
@@ -66,12 +66,6 @@ function areRecorded(context: Context, run: Run): boolean {
   const missing = missingRecords(context, run);
   const isLost = missing.some((digest) => isDigestLost(context.world, digest));
   return missing.length === 0 || (isLost && run.fastLane && !missing.includes(run.digest));
-}
-
-function missingRecords({ world }: Context, run: Run): string[] {
-  return [run.digest, world.primary?.digest]
-    .filter((digest) => digest !== undefined)
-    .filter((digest) => !soundRecord(world, digest));
 }
 
 /** Before the primary is written, records must be saved and traffic moved (S2, S10). */

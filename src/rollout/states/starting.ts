@@ -36,12 +36,11 @@ import {
   raiseMinReplicas,
   resumeReplicas,
   routeNote,
-  scalerOf,
   stopCanary,
 } from '../traffic/traffic.ts';
 import { noteWindow, wakeForWindow, windowWaitMs } from '../windows.ts';
-import { describeRelease, isLost, type Run, soundRecord } from '../world.ts';
-import { saveRecords } from './head.ts';
+import { describeRelease, isDigestLost, type Run, soundRecord } from '../world.ts';
+import { missingRecords, saveRecords } from './head.ts';
 import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
 import { failAtGate } from './transitions.ts';
 
@@ -140,7 +139,7 @@ export function starting(context: Context, before: StateOf<'Starting'>): Outcome
     return stay(state, act(...raiseMinReplicas(world, 'primary', 1)), wakes, wake(leftMs));
   }
   if (world.foreignTarget) return startForeign(context, state, untilWritten(context, before.run));
-  const scaler = scalerOf(world, 'canary');
+  const scaler = world.scaler?.canary;
   const asked = head?.digest === run.digest && head.replicas ? head.replicas : fullSize(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
@@ -173,16 +172,9 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
     'ThroughThePrimary',
     `writing ${describeRelease(run)} to the primary while the canary serves`,
   );
-  const missing = [run.digest, world.primary?.digest]
-    .filter((digest) => digest !== undefined)
-    .filter(
-      (digest) =>
-        !world.records.some(
-          (record) =>
-            record.digest === digest &&
-            (record.damaged === undefined || (digest !== run.digest && isLost(record))),
-        ),
-    );
+  const missing = missingRecords(context, run).filter(
+    (digest) => digest === run.digest || !isDigestLost(world, digest),
+  );
   if (missing.length > 0) return stay(state, statusNote, saveRecords(context, run, missing));
   if (hasArrived(context, run, 'canary') || servingPods(world.primary) === 0)
     return stay(
@@ -220,7 +212,7 @@ function startForeign(context: Context, state: StateOf<'Starting'>, written: Run
     return stay(state, statusNote, act({ type: 'ApplyCanary', digest, replicas: 0 }));
   const isStopping = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
   if (isStopping) return stay(state, statusNote);
-  const scaler = scalerOf(world, 'canary');
+  const scaler = world.scaler?.canary;
   const asked = scaler ? resumeReplicas(scaler) : fullSize(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });

@@ -21,7 +21,6 @@ import {
   rescueTraffic,
   resetMinReplicas,
   resumeReplicas,
-  scalerOf,
 } from '../traffic/traffic.ts';
 import { isLost, type RecordView, type World } from '../world.ts';
 
@@ -134,7 +133,7 @@ function writeLastKnownGood(world: World, good: RecordView): Effects {
   // An unproven release does not replace a last-known-good that serves and cannot be written again.
   if (isLost(good)) return {};
   // Under a scaler the target starts with what that allows, and keeps the pods it has.
-  const scaler = scalerOf(world, 'canary');
+  const scaler = world.scaler?.canary;
   const desired = world.target?.desiredReplicas ?? 0;
   const replicas = scaler ? Math.max(resumeReplicas(scaler), desired) : fullSize(world);
   return act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: good.digest, replicas });
@@ -146,7 +145,7 @@ function carriesAll(
   target: WorkloadView,
 ): { readonly isReady: boolean; readonly actions: readonly Action[] } {
   const { world, plan } = context;
-  if (isAllOn(context, 'canary') && scalerOf(world, 'canary') && canaryServes(target))
+  if (isAllOn(context, 'canary') && world.scaler?.canary && canaryServes(target))
     return { isReady: true, actions: [] };
   if (target.desiredReplicas >= fullSize(world)) {
     const isReachable = reachableCanaryPods(target) >= podsNeeded(context, 'canary', 100);

@@ -11,6 +11,7 @@ import {
   type Next,
   note,
   type Preference,
+  STAY,
   stall,
   wake,
 } from '../outcome.ts';
@@ -103,11 +104,11 @@ export function allocate(context: Context, run: Run | undefined, preference: Pre
 }
 
 /** What traffic needs at once, whatever is preferred: a missing route, or one that leads to no ready pod while the other side has some. */
-export function rescueTraffic(context: Context, run?: Run): Effects | undefined {
+export function rescueTraffic(context: Context): Effects | undefined {
   const { world } = context;
   if (world.sharesWorkload) return undefined;
   const isAnybodyReady = servingPods(world.primary) > 0 || canaryServes(world.target);
-  if (!world.route) return isAnybodyReady ? recreateRoute(context, run, { kind: 'stay' }) : undefined;
+  if (!world.route) return isAnybodyReady ? recreateRoute(context, undefined, STAY) : undefined;
   const route = rescued(context);
   return route && act({ type: 'SetTraffic', route });
 }
@@ -171,14 +172,13 @@ function toPrimary(context: Context, run: Run | undefined, { evacuate, overdue }
   if (servingPods(world.target) === 0) return all;
   const ready = servingPods(world.primary);
   if (ready === 0) return {};
-  const grown = act(...raiseMinReplicas(world, 'primary', fullSize(world)));
+  const grown = act(...raisePrimary(world));
   if (overdue) return combine(all, grown);
   const waitMs = evacuate ? 0 : settlingMs(context, run, 'primary');
   if (waitMs > 0) return combine(grown, wake(waitMs));
   if (readySharePercent(context, 'primary') >= 100) return combine(all, grown);
   const canaryWeight = 100 - readySharePercent(context, 'primary');
-  const isPart =
-    plan.splitsTraffic && canaryWeight < weight && (evacuate === true || scalerOf(world, 'primary'));
+  const isPart = plan.splitsTraffic && canaryWeight < weight && (evacuate === true || world.scaler?.primary);
   return isPart ? combine(act({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) }), grown) : grown;
 }
 
@@ -222,7 +222,7 @@ function toShare(
   const rest = route.matched ? 100 : 100 - percent;
   // A side gets back no more than it can carry (S1, S4).
   if (givesBack && readySharePercent(context, other) < rest && readyPods(context, side) > 0)
-    return act(...raiseMinReplicas(world, 'primary', fullSize(world)));
+    return act(...raisePrimary(world));
   if (percent === 0 || readyPods(context, side) >= needed) return set;
   return act(...(side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed)));
 }
@@ -258,11 +258,6 @@ export function fullSize({ primary, target, route, scaler }: World): number {
   return nodes > 0 ? Math.min(carried, nodes) : carried;
 }
 
-/** The scaler that owns the number of pods of this copy; undefined: there is none, and we set the number. */
-export function scalerOf(world: World, side: Side): ScalerSide | undefined {
-  return world.scaler?.[side];
-}
-
 /**
  * Ready pods that a side needs for this share, by its ready threshold: ceil(share x pods); of the primary at most maxReplicas of its
  * scaler (S4).
@@ -271,7 +266,7 @@ export function podsNeeded({ world, plan }: Context, side: Side, sharePercent: n
   const threshold = side === 'primary' ? plan.primaryReadyPercent : plan.canaryReadyPercent;
   const whole = Math.max(1, Math.floor((fullSize(world) * threshold) / 100));
   const needed = Math.max(1, Math.ceil((sharePercent * whole) / 100));
-  const scaler = side === 'primary' ? scalerOf(world, side) : undefined;
+  const scaler = side === 'primary' ? world.scaler?.[side] : undefined;
   return scaler ? Math.min(needed, Math.max(1, scaler.maxReplicas)) : needed;
 }
 
@@ -337,7 +332,7 @@ export function resumeReplicas(scaler: ScalerSide): number {
 
 /** Raises minReplicas to this many pods, up to maxReplicas; the former value is saved in an annotation and restored at the end (S18). */
 export function raiseMinReplicas(world: World, side: Side, pods: number): Action[] {
-  const scaler = scalerOf(world, side);
+  const scaler = world.scaler?.[side];
   if (!scaler) return [];
   const minReplicas = Math.min(pods, scaler.maxReplicas);
   return scaler.minReplicas < minReplicas ? [{ type: 'SetScalerFloor', side, minReplicas }] : [];
@@ -347,7 +342,7 @@ export function raiseMinReplicas(world: World, side: Side, pods: number): Action
 export function growCanary(world: World, pods: number): Action[] {
   const { target, sharesWorkload } = world;
   if (sharesWorkload || !target) return [];
-  const scaler = scalerOf(world, 'canary');
+  const scaler = world.scaler?.canary;
   const resumed = pauseCanary(world, false);
   if (scaler && target.desiredReplicas > 0) return [...resumed, ...raiseMinReplicas(world, 'canary', pods)];
   if (target.desiredReplicas >= pods) return resumed;
@@ -386,7 +381,7 @@ export function pauseCanary({ scaler }: World, paused: boolean): Action[] {
 
 /** A copy has the minReplicas again that it had before the rollout. */
 export function isMinReplicasReset(world: World, side: Side): boolean {
-  return scalerOf(world, side)?.restoreMinReplicas === undefined;
+  return world.scaler?.[side]?.restoreMinReplicas === undefined;
 }
 
 /** Restores minReplicas of a copy. */
