@@ -9,7 +9,7 @@ import {
 } from '../api/incident.ts';
 import { present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
-import type { CommitInfo } from '../api/observed.ts';
+import { bareCommit } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
@@ -233,7 +233,7 @@ interface About {
 function aboutOf(draft: Result, run: Run | undefined): About {
   const head = headRelease(draft.world);
   if (!run) {
-    const { commit, author, subject, isMerge } = head?.commit ?? unknown;
+    const { commit, author, subject, isMerge } = head?.commit ?? bareCommit();
     const since = commit || draft.now;
     return { digest: head?.digest ?? '', commit, author, subject, isMerge, since };
   }
@@ -242,8 +242,6 @@ function aboutOf(draft: Result, run: Run | undefined): About {
   const isMerge = known?.commit === commit && known.isMerge;
   return { digest, commit, author: known?.author ?? '', subject, isMerge, since: startTime };
 }
-
-const unknown: CommitInfo = { commit: '', subject: '', author: '', time: '' };
 
 /** Reasons that were seen on the primary's pods, which are compared with the canary's. */
 const ON_PODS: ReadonlySet<RolloutReason> = new Set(['PrimaryNotReady', 'PrimaryUnhealthy', 'Held']);

@@ -89,8 +89,8 @@ function adoptPromoted(context: Context, { release, isHead, headWasTried }: Adop
   if (isFailed) return withoutTraffic(next, adopted, rejectFailed(context, head));
   if (!head || isHead || !ON_CANARY.has(phase)) return withoutTraffic(next, adopted);
   // Its pods are running and its gate was open: it continues from weight 0.
-  const { next: trying, events = [], status = {} } = admit(context, head, { keepsPods: true });
-  return withoutTraffic(trying, adopted, { events, status });
+  const trying = admit(context, head, { keepsPods: true });
+  return withoutTraffic(trying.next, adopted, trying);
 }
 
 /** A release that failed under Flagger is not tried again until it changes. */

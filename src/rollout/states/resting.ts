@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { bareCommit } from '../../api/observed.ts';
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { driftComparisons } from '../../health/drift.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
@@ -7,6 +8,7 @@ import {
   combine,
   type Effects,
   emit,
+  enter,
   note,
   type Outcome,
   type Preference,
@@ -130,13 +132,9 @@ function decide(
       before,
       note('NewRevision', `${describeRelease(head)} starts once the post-rollout webhooks have answered`),
     );
-  const { status, events = [] } = before;
+  const { status = {}, events = [] } = before;
   const admitted = admit(context, head);
-  return {
-    ...admitted,
-    status: { ...status, ...admitted.status },
-    events: [...events, ...(admitted.events ?? [])],
-  };
+  return enter(admitted.next, combine({ status, events }, admitted));
 }
 
 /** Head is the last-known-good: nothing is written; the status names its commit (design section 2.3). */
@@ -258,8 +256,7 @@ function scaleForeignDown(context: Context, name: string): Effects {
 /** What is wrong with a release on the primary that is neither proven nor asked for. */
 function unproven({ primary, records, status }: World) {
   const digest = primary?.digest ?? 'unknown';
-  const unknown = { commit: '', subject: '', author: '', time: '' };
-  const commit = records.find((record) => record.digest === digest)?.commit ?? unknown;
+  const commit = records.find((record) => record.digest === digest)?.commit ?? bareCommit();
   const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');
   const why = wasOurs ? 'which was superseded before it was verified' : 'which was never verified';
   const reason = wasOurs ? ('Superseded' as const) : ('NotLastKnownGood' as const);

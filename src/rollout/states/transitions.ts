@@ -2,7 +2,7 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
-import { type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
+import { combine, type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
 import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
 import { type Context, type RunState, type StateOf, without, withProgressReset } from '../state.ts';
 import {
@@ -29,11 +29,8 @@ export function end(
   const phase = phaseAtEnd(state);
   const next: StateOf<'Ending'> = { kind: 'Ending', run, failedChecks, iterations, ending, phase, ...post };
   const event = emit(ending.phase === 'Failed' ? 'Warning' : 'Normal', ending.reason, ending.message);
-  return enter(next, {
-    status: more.status ?? {},
-    events: [...(more.events ?? []), ...(event.events ?? [])],
-    rejects: ending.reject ? rejectionFor(run, ending.reject, ending.cause) : [],
-  });
+  const rejects = ending.reject ? rejectionFor(run, ending.reject, ending.cause) : [];
+  return enter(next, combine(more, event, { rejects }));
 }
 
 /** Flagger's phase at the time of the decision, which stays until the release has ended. */

@@ -149,12 +149,8 @@ function passed(context: Context, state: Verifying, checked: Effects): Outcome {
   const ended = { result: 'Superseded', reason: 'Superseded', message } as const;
   const admitted = admit(context, head, { before: run });
   const history = { status: { history: historyWith(context, run, ended) } };
-  const {
-    actions: _,
-    check: __,
-    ...effects
-  } = combine(checked, emit('Normal', 'Superseded', message), admitted, history);
-  return enter(admitted.next, effects);
+  const event = emit('Normal', 'Superseded', message);
+  return enter(admitted.next, combine(checked, event, admitted, history));
 }
 
 /** An inconclusive check neither passes nor fails; after the deadline the release is held, never reverted (S29). */

@@ -3,7 +3,7 @@ import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
 import { hasHooks } from '../checks.ts';
-import { ALL, enter, note, type Outcome, stay } from '../outcome.ts';
+import { ALL, combine, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import type { Context, RunState, State, StateKind, StateOf } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
@@ -240,18 +240,16 @@ const retry: Verb = (context, current, request) => {
   const statusNote = note('Retry', message);
   if (!isRevertFailed) return done(message, { ...stay(current, statusNote), unrejects });
   const { state } = where;
-  if (state.kind !== 'RevertFailed' || state.reason === 'LKGFailsToo') {
-    const { next, events = [], status = {} } = admit(context, head, { before: state.run });
-    return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
-  }
+  if (state.kind !== 'RevertFailed' || state.reason === 'LKGFailsToo')
+    return done(message, { ...admit(context, head, { before: state.run }), unrejects, ...statusNote });
   if (world.sharesWorkload && servingPods(world.primary) > 0)
     return notApplicable(
       `pods of ${describeRelease(head)} may still serve, and it is not tried in place over them before the last-known-good is ready: push a newer commit, or roll back to another release`,
     );
   const place = sideToTry(context, state);
   if (place.waits) return waitingFor(place, 'Retry', message);
-  const { next, events = [], status = {} } = admit(context, head, { side: place.side, before: state.run });
-  return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
+  const admitted = admit(context, head, { side: place.side, before: state.run });
+  return done(message, { ...admitted, unrejects, ...statusNote });
 };
 
 /** It is not clear yet on which side a release is tried: that is waited for as long as for a newer revision. */
@@ -395,12 +393,7 @@ function startOlder(
   const { next } = admitted;
   if (next.kind !== 'Starting' && next.kind !== 'Analysing') return done(message, outcome);
   const promoted = promoteNow(context, { ...next, kind: 'Analysing', isGateClosed: false });
-  return done(message, {
-    ...promoted,
-    rejects,
-    status: { ...admitted.status, ...promoted.status },
-    events: [...(admitted.events ?? []), ...(promoted.events ?? [])],
-  });
+  return done(message, { ...promoted, ...combine(admitted, promoted), rejects });
 }
 
 /** Every verb. */
