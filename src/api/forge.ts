@@ -24,9 +24,6 @@ export interface NewPullRequest {
   readonly draft: boolean;
 }
 
-/** What may be changed of a pull request. */
-export type PullRequestChange = Partial<Pick<NewPullRequest, 'title' | 'body'>>;
-
 /** A commit status: one line per context on a commit. A later one of the same context takes the place of the former. */
 export interface CommitStatus {
   readonly state: 'pending' | 'success' | 'failure' | 'error';

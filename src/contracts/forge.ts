@@ -1,5 +1,5 @@
 /** What the engine needs of forges. Adapters import these, and add to them what only they and their tests use. */
-import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../api/forge.ts';
+import type { CommitStatus, NewPullRequest, PullRequest } from '../api/forge.ts';
 import type { Source } from '../api/source/source.ts';
 import type { SourceSecrets } from './git.ts';
 
@@ -14,8 +14,6 @@ export interface Forge {
   findPullRequest(branch: string): Promise<PullRequest | undefined>;
   /** Returns the one that is open for the branch already, if there is one. */
   createPullRequest(request: NewPullRequest): Promise<PullRequest>;
-  /** A draft stays one. Nothing is written when nothing differs. */
-  updatePullRequest(number: number, change: PullRequestChange): Promise<PullRequest>;
   comment(number: number, body: string): Promise<void>;
   /** Gives what it is then: one that is closed or merged already is left as it is. */
   closePullRequest(number: number): Promise<'closed' | 'merged'>;

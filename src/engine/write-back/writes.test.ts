@@ -26,14 +26,6 @@ function createForge() {
   const requests: Array<PullRequest & { draft: boolean }> = [];
   const comments: Array<[number, string]> = [];
   const statuses = new Map<string, CommitStatus>();
-  function replace(number: number, change: Partial<PullRequest>): PullRequest {
-    const index = number - 1;
-    const found = requests[index];
-    if (!found) throw Object.assign(new Error('no such pull request'), { code: 'NotFound' });
-    const next = { ...found, ...change };
-    requests[index] = next;
-    return next;
-  }
   const forge: Forge = {
     kind: 'memory',
     findPullRequest: async (name) => requests.findLast((request) => request.branch === name),
@@ -43,12 +35,12 @@ function createForge() {
       requests.push(made);
       return made;
     },
-    updatePullRequest: async (number, change) => replace(number, change),
     comment: async (number, body) => void comments.push([number, body]),
     async closePullRequest(number) {
-      const { state } = requests[number - 1] ?? {};
-      if (state === 'open') replace(number, { state: 'closed' });
-      return state === 'merged' ? 'merged' : 'closed';
+      const index = number - 1;
+      const found = requests[index];
+      if (found?.state === 'open') requests[index] = { ...found, state: 'closed' };
+      return found?.state === 'merged' ? 'merged' : 'closed';
     },
     setCommitStatus: async (commit, status) => void statuses.set(commit, status),
   };

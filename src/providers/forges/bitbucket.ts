@@ -89,11 +89,6 @@ export const bitbucket: ForgeDialect = {
       ...(draft ? { draft } : {}),
     },
   }),
-  change: (repository, number, { title, body }) => ({
-    method: 'PUT',
-    path: pullRequest(repository, number),
-    json: { title, description: body },
-  }),
   comment: (repository, number, body) => ({
     method: 'POST',
     path: `${pullRequest(repository, number)}/comments`,

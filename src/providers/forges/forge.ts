@@ -1,4 +1,4 @@
-import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../../api/forge.ts';
+import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
 import { ForgeError } from './errors.ts';
 import { type ForgeConnection, sendToForge } from './send.ts';
 import { DESCRIPTION_LIMIT, draftPrefix, limitedBody, singleLine, TITLE_LIMIT } from './text.ts';
@@ -27,7 +27,6 @@ export function createForge(
     kind: dialect.kind,
     findPullRequest: (branch) => find(parts, branch),
     createPullRequest: (request) => create(parts, request),
-    updatePullRequest: (number, change) => update(parts, number, change),
     async comment(number, text) {
       await call(`comment on #${number}`, dialect.comment(repository, number, safeBody(dialect, text)));
     },
@@ -86,19 +85,6 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
       throw error;
     return send(false, 'Draft: ');
   }
-}
-
-async function update(parts: Parts, number: number, change: PullRequestChange): Promise<PullRequest> {
-  const { dialect, repository, call } = parts;
-  const current = await get(parts, number);
-  const prefix = draftPrefix(current.title);
-  const content = {
-    title: change.title === undefined ? current.title : singleLine(`${prefix}${change.title}`, TITLE_LIMIT),
-    body: change.body === undefined ? current.body : safeBody(dialect, change.body),
-  };
-  if (content.title === current.title && content.body === current.body) return shown(current);
-  const answer = await call(`change #${number}`, dialect.change(repository, number, content));
-  return shown(readWith(parts, answer, dialect.read));
 }
 
 async function get(parts: Parts, number: number): Promise<ReadPullRequest> {

@@ -15,11 +15,6 @@ export const githubStyle = {
     path: `/repos/${repository}/pulls`,
     json: { head: branch, ...rest },
   }),
-  change: (repository, number, content) => ({
-    method: 'PATCH',
-    path: `/repos/${repository}/pulls/${number}`,
-    json: content,
-  }),
   comment: (repository, number, body) => ({
     method: 'POST',
     path: `/repos/${repository}/issues/${number}/comments`,

@@ -77,11 +77,6 @@ export const gitlab: ForgeDialect = {
     path: `${project(repository)}/merge_requests`,
     json: { source_branch: branch, target_branch: base, title, description: body },
   }),
-  change: (repository, number, { title, body }) => ({
-    method: 'PUT',
-    path: mergeRequest(repository, number),
-    json: { title, description: body },
-  }),
   comment: (repository, number, body) => ({
     method: 'POST',
     path: `${mergeRequest(repository, number)}/notes`,

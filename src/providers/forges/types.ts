@@ -89,11 +89,6 @@ export interface ForgeDialect {
   read(answer: unknown): ReadPullRequest;
   get(repository: string, number: number): ForgeCall;
   create(repository: string, request: NewPullRequest): ForgeCall;
-  change(
-    repository: string,
-    number: number,
-    content: { readonly title: string; readonly body: string },
-  ): ForgeCall;
   comment(repository: string, number: number, body: string): ForgeCall;
   close(repository: string, number: number): ForgeCall;
   status(repository: string, commit: string, status: CommitStatus): ForgeCall;

@@ -65,15 +65,6 @@ export const bitbucketWire: DoubleWire = {
   },
   changes: [
     {
-      method: 'PUT',
-      path: REQUEST,
-      handle(pull, { title, description }) {
-        if (typeof title !== 'string') return bad('title is required');
-        Object.assign(pull, { title, body: description });
-        return undefined;
-      },
-    },
-    {
       method: 'POST',
       path: /^\/repositories\/acme\/shop\/pullrequests\/(\d+)\/decline$/,
       handle(pull) {

@@ -61,9 +61,7 @@ export const gitlabWire: DoubleWire = {
     {
       method: 'PUT',
       path: REQUEST,
-      handle(pull, { title, description, state_event }) {
-        if (title !== undefined) pull.title = String(title);
-        if (description !== undefined) pull.body = String(description);
+      handle(pull, { state_event }) {
         if (state_event === 'close') pull.state = 'closed';
         return undefined;
       },

@@ -99,7 +99,7 @@ export interface DoubleWire {
     json: Readonly<Record<string, string>>,
     statuses: readonly DoubleStatus[],
   ): Omit<DoubleStatus, 'commit'> | DoubleAnswer;
-  /** How a pull request is changed and closed; without another answer the changed pull request is shown. */
+  /** How a pull request is closed; without another answer the pull request is shown as it is then. */
   readonly changes: readonly PullRoute[];
   /** What the forge calls a failure. */
   readonly failedState: string;
