@@ -29,8 +29,6 @@ export interface WorkQueue {
   add(key: string): void;
   /** Runs the key after this time at the latest; an earlier one that was asked for stays. */
   addAfter(key: string, delayMs: number): void;
-  /** Drops what is known about the key; a pass under way ends normally. */
-  forget(key: string): void;
   /** Starts nothing new and resolves when every pass under way has ended. */
   stop(): Promise<void>;
   /** Keys that wait for room now. */
@@ -114,12 +112,6 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     add,
     addAfter(key, delayMs) {
       if (!stopped && !waiting.has(key)) appointments.make(key, delayMs);
-    },
-    forget(key) {
-      appointments.cancel(key);
-      waiting.delete(key);
-      wantedAgain.delete(key);
-      failures.delete(key);
     },
     async stop() {
       stopped = true;
