@@ -86,11 +86,9 @@ test('content is read when the watch shows another version, and else not', async
   await look();
   expect(cluster.reads()).toBe(2);
   expect(
-    config.namesLive('shop/podinfo', { kind: 'Secret', metadata: { name: 'podinfo-secret' } } as never),
+    config.names('shop/podinfo', { kind: 'Secret', metadata: { name: 'podinfo-secret' } } as never),
   ).toBe(true);
-  expect(config.namesLive('shop/podinfo', { kind: 'Secret', metadata: { name: 'other' } } as never)).toBe(
-    false,
-  );
+  expect(config.names('shop/podinfo', { kind: 'Secret', metadata: { name: 'other' } } as never)).toBe(false);
 });
 
 test('a head that names none comes back as it is, and asks nothing', async () => {

@@ -23,7 +23,9 @@ import { configKey } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/metadata.ts';
 import type { Head, Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
-import type { LiveConfig } from './observation.ts';
+import type { LiveHeads } from './observation.ts';
+
+type LiveConfig = Pick<LiveHeads, 'withLiveConfig' | 'names' | 'forget'>;
 
 interface Known {
   readonly git: Head;
@@ -31,7 +33,7 @@ interface Known {
   readonly head: Head;
 }
 
-/** One that has read nothing yet. `secretKey`: the cluster's HMAC key. */
+/** Adds the content of config that is not in Git to heads; has read nothing yet. `secretKey`: the cluster's HMAC key. */
 export function createLiveConfig(cluster: Pick<Cluster, 'get'>, secretKey: Uint8Array): LiveConfig {
   const memory = new Map<string, Known>();
 
@@ -58,12 +60,12 @@ export function createLiveConfig(cluster: Pick<Cluster, 'get'>, secretKey: Uint8
       memory.set(canaryKey, { git, versions, head });
       return head;
     },
-    namesLive(canaryKey, { kind, metadata }) {
+    names(canaryKey, { kind, metadata }) {
       const { release, ledger } = memory.get(canaryKey)?.git ?? {};
       const named = [...(release?.liveConfigs ?? []), ...(ledger?.liveConfigs ?? [])];
       return named.some((config) => config.kind === kind && config.name === metadata.name);
     },
-    forgetLive: (canaryKey) => void memory.delete(canaryKey),
+    forget: (canaryKey) => void memory.delete(canaryKey),
   };
 }
 

@@ -83,7 +83,7 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
   }
 
   return {
-    ...liveConfig,
+    withLiveConfig: liveConfig.withLiveConfig,
     async read(canary, target, view) {
       const wanted = wantedTarget(target);
       const references = referencesOf(wanted);
@@ -102,11 +102,11 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
       const { kind, metadata } = config;
       const references = memory.get(canaryKey)?.references ?? [];
       const isNamed = references.some((one) => one.kind === kind && one.name === metadata.name);
-      return isNamed || liveConfig.namesLive(canaryKey, config);
+      return isNamed || liveConfig.names(canaryKey, config);
     },
     forget(canaryKey) {
       memory.delete(canaryKey);
-      liveConfig.forgetLive(canaryKey);
+      liveConfig.forget(canaryKey);
     },
   };
 }

@@ -40,26 +40,19 @@ export function providerOf(canary: Canary, options: Pick<EngineOptions, 'default
   return canary.spec.provider ?? options.defaultProvider;
 }
 
-/** Adds the content of config that is not in Git to the head that Git gives. */
-export interface LiveConfig {
-  /**
-   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none is returned
-   * unchanged; content is read only when one of the objects changed.
-   */
-  withLiveConfig(canaryKey: string, head: Head, view: NamespaceView): Promise<Head | undefined>;
-  /** Whether the last head named this ConfigMap or Secret. */
-  namesLive(canaryKey: string, config: KubernetesObject): boolean;
-  forgetLive(canaryKey: string): void;
-}
-
-/** Reads releases of Canaries from their live targets (design section 2.5). */
-export interface LiveHeads extends LiveConfig {
+/** Reads releases of Canaries from their live targets (design section 2.5), and the config of releases that is not in Git. */
+export interface LiveHeads {
   /**
    * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
    * of them changed.
    */
   read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
-  /** Whether the last read named this ConfigMap or Secret. */
+  /**
+   * The head that Git gives, with its config that is not in Git; undefined as of `read`. One that names none is returned unchanged; content is
+   * read only when one of the objects changed.
+   */
+  withLiveConfig(canaryKey: string, head: Head, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether one of these reads named this ConfigMap or Secret last. */
   names(canaryKey: string, config: KubernetesObject): boolean;
   forget(canaryKey: string): void;
 }
