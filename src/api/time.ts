@@ -69,6 +69,12 @@ export function sinceMs(nowMs: number, time: string | undefined, aheadMs = 0): n
   return Number.isNaN(thenMs) ? 0 : nowMs - thenMs;
 }
 
+/** The shortest of these times; undefined: there is none. */
+export function soonest(...timesMs: ReadonlyArray<number | undefined>): number | undefined {
+  const known = timesMs.filter((ms) => ms !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}
+
 /** Milliseconds that a `Retry-After` header asks to wait: a number of seconds, or a date; undefined when it says neither. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;

@@ -40,13 +40,17 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     return view;
   }
 
+  function addAll(concerned: readonly KubernetesObject[]): void {
+    for (const canary of concerned) queue.addAfter(namespacedName(canary), gatherMs);
+  }
+
   function changed(namespace: string, object: KubernetesObject | undefined): void {
-    for (const canary of parts.canaries.list()) {
-      if (canary.metadata.namespace !== namespace) continue;
-      const isNamed = object !== undefined && options.liveHeads.names(namespacedName(canary), object);
-      if (!object || isNamed || specsOf(canary).some((one) => affects(object, one)))
-        queue.addAfter(namespacedName(canary), gatherMs);
-    }
+    const isConcerned = (canary: KubernetesObject) =>
+      !object ||
+      options.liveHeads.names(namespacedName(canary), object) ||
+      specsOf(canary).some((one) => affects(object, one));
+    const near = parts.canaries.list().filter(({ metadata }) => metadata.namespace === namespace);
+    addAll(near.filter(isConcerned));
   }
 
   /** Watches exactly the namespaces and kinds that the Canaries need now. */
@@ -73,22 +77,20 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
 
   function canaryChanged(canary: KubernetesObject | undefined): void {
     if (!canary || isWatchedAnew(canary)) adjustWatches();
-    for (const other of canary ? canariesOfSameTarget(canary, parts.canaries.list()) : parts.canaries.list())
-      queue.addAfter(namespacedName(other), gatherMs);
+    addAll(canary ? canariesOfSameTarget(canary, parts.canaries.list()) : parts.canaries.list());
     if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name))
       queue.add(namespacedName(canary));
   }
 
   function referenceChanged(object: KubernetesObject | undefined): void {
-    for (const canary of parts.canaries.list())
-      if (!object || specsOf(canary).some((one) => mayName(one, object)))
-        queue.addAfter(namespacedName(canary), gatherMs);
+    const isConcerned = (canary: KubernetesObject) =>
+      !object || specsOf(canary).some((one) => mayName(one, object));
+    addAll(parts.canaries.list().filter(isConcerned));
   }
 
   function freezeChanged(namespace: string | undefined): void {
-    for (const canary of parts.canaries.list())
-      if (namespace === undefined || canary.metadata.namespace === namespace)
-        queue.addAfter(namespacedName(canary), gatherMs);
+    const all = parts.canaries.list();
+    addAll(all.filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace));
   }
 
   return {

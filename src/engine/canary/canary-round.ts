@@ -9,6 +9,7 @@ import {
   type ObjectReference,
   referenceOf,
 } from '../../api/kubernetes.ts';
+import { soonest } from '../../api/time.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
@@ -137,13 +138,9 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
     : await remembering(before.deletion, decision.status, () => conclude(round, canary, acted, failure));
   startBackgroundChecks(round);
-  const waits = [
-    decision.wakeAfterMs,
-    observation.againMs,
-    deletionFreshMsOf(canary),
-    before.contention?.endsInMs,
-  ].filter((ms) => ms !== undefined);
-  const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
+  const { wakeAfterMs } = decision;
+  const deletionMs = deletionFreshMsOf(canary);
+  const afterMs = soonest(wakeAfterMs, observation.againMs, deletionMs, before.contention?.endsInMs);
   const what = acted.written.map((action) => describeAction(action, inPlace)).join('; ');
   const wrote = what ? { what, objects: [...objects.values()] } : undefined;
   const again = wrote !== undefined || intent.written !== undefined || saved !== undefined;

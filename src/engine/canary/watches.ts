@@ -7,16 +7,16 @@ import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { RouteKind, Router } from '../../contracts/routing.ts';
+import type { RouteKind } from '../../contracts/routing.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { watchedKinds } from '../../workload/kinds.ts';
 import { endpointSliceKind } from '../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../workload/scaler.ts';
-import { serviceNames } from '../../workload/shared/metadata.ts';
 import { findCondition } from '../status-patch.ts';
 import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
 import type { EngineOptions, Observation, ReadParts } from './context/observation.ts';
+import { routeReferences } from './context/routers.ts';
 import { specsOf } from './status/spec-in-force.ts';
 
 type WatchParts = Pick<ReadParts, 'routing'> & {
@@ -31,7 +31,10 @@ export function kindsOf(canary: KubernetesObject, { routing, options }: WatchPar
   // Also of the one that it moves away from.
   const current = (status as { provider?: string } | undefined)?.provider;
   const providers = [provider ?? options.defaultProvider, ...(current === undefined ? [] : [current])];
-  const routes = scaled.targetRef ? providers.flatMap((name) => routeKindsOf(canary, routing(name))) : [];
+  const routers = scaled.targetRef ? providers.flatMap((name) => routing(name) ?? []) : [];
+  const routes = routers
+    .flatMap((router) => routeReferences(router, canary as unknown as Canary))
+    .map((kind) => ({ ...kind, managers: true }));
   // Both sides have a Service of their own, unless they are pods of one workload.
   const endpoints = providers.every(sharesWorkload) ? [] : [endpointSliceKind];
   return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...endpoints, ...routes];
@@ -42,12 +45,6 @@ export function watchKey(canary: KubernetesObject): string {
   const { uid, generation } = canary.metadata;
   const { provider, specInForce } = canaryStatus(canary);
   return JSON.stringify([uid, generation, provider, specInForce?.generation]);
-}
-
-function routeKindsOf(canary: KubernetesObject, router: Router | undefined): readonly RouteKind[] {
-  const about = canary as unknown as Canary;
-  const kinds: readonly RouteKind[] = router?.references?.(about, serviceNames(about)) ?? router?.kinds ?? [];
-  return kinds.map((kind) => ({ ...kind, managers: true }));
 }
 
 /** The kinds to watch for many Canaries, by namespace: of their newest specs, and of those in force. */

@@ -2,6 +2,7 @@ import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { calendarOf } from '../../../api/clock.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { soonest } from '../../../api/time.ts';
 import { LOOK_AGAIN_MS } from '../../../rollout/windows.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
@@ -93,10 +94,6 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
 
 function freezesOf(inForce: FreezesInForce | 'unknown' | undefined): FreezesInForce {
   return inForce === undefined || inForce === 'unknown' ? {} : inForce;
-}
-
-function soonest(left: number | undefined, right: number | undefined): number | undefined {
-  return left === undefined || right === undefined ? (left ?? right) : Math.min(left, right);
 }
 
 /** What is still being listed, for messages. Throws EngineError for what is needed and cannot be listed. */
