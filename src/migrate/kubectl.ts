@@ -56,13 +56,13 @@ export function releaseCommands(members: readonly Member[]): string[] {
 }
 
 function ownEntry(live: KubernetesObject): ManagedFieldsEntry | undefined {
-  return managedFieldsOf(live)?.find((entry) => entry.manager === manager && entry.operation === 'Apply');
+  return managedFieldsOf(live).find((entry) => entry.manager === manager && entry.operation === 'Apply');
 }
 
 /** The tool has applied every field that Holdfast applied, except our label: giving them up removes nothing. */
 function isCovered(live: KubernetesObject): boolean {
   const own = ownEntry(live);
-  const theirs = managedFieldsOf(live)?.find(
+  const theirs = managedFieldsOf(live).find(
     (entry) => tools.includes(entry.manager ?? '') && entry.operation === 'Apply' && !entry.subresource,
   );
   if (!own || !theirs) return false;

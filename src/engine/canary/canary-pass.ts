@@ -6,7 +6,7 @@ import {
   type ObjectReference,
   referenceOf,
 } from '../../api/kubernetes.ts';
-import { isOfHoldfast, managedFieldsOf } from '../../workload/compare/managed-fields.ts';
+import { isOfHoldfast, managedFieldsOf, newestOf } from '../../workload/compare/managed-fields.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, reportUndecided } from './canary-report.ts';
@@ -162,11 +162,11 @@ async function otherWriter(
   objects: readonly ObjectReference[],
 ): Promise<string | undefined> {
   const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
-  const entries = found.flatMap((live) => (live && managedFieldsOf(live)) ?? []);
+  const entries = found.flatMap((live) => (live ? managedFieldsOf(live) : []));
   const others = entries.filter(
     (entry) => entry.manager !== undefined && !isOfHoldfast(entry) && !entry.subresource,
   );
-  return others.toSorted((a, b) => (a.time ?? '').localeCompare(b.time ?? '')).at(-1)?.manager;
+  return newestOf(others)?.manager;
 }
 
 /** The Canary itself may be what changed; the watches bring the rest. */

@@ -77,7 +77,7 @@ export function managerOfChange(
 }
 
 function culpritsOf(live: KubernetesObject, wanted: unknown): ManagedFieldsEntry[] {
-  return (managedFieldsOf(live) ?? []).filter(
+  return managedFieldsOf(live).filter(
     ({ subresource, fieldsV1 }) =>
       subresource !== 'status' && !coversWorkload(live, namedPart(wanted, fieldsV1 ?? {})),
   );

@@ -23,7 +23,7 @@ export function takenOverFields(
   const isTheirs = (entry: ManagedFieldsEntry) =>
     theirManager.test(entry.manager ?? '') && entry.operation === 'Update' && !entry.subresource;
   const taken = new Set<ManagedFieldsEntry>();
-  const entries = (managedFieldsOf(live) ?? []).flatMap((entry) => {
+  const entries = managedFieldsOf(live).flatMap((entry) => {
     if (!isTheirs(entry)) return [entry];
     const fields = entry.fieldsV1 ?? {};
     const fieldsV1 = known ? sharedWith(fields, known) : fields;
@@ -194,10 +194,14 @@ export function isOfHoldfast({ manager }: Pick<ManagedFieldsEntry, 'manager'>): 
   return manager?.startsWith('holdfast') === true;
 }
 
-/** managedFields as typed entries, undefined when the object carries none. */
-export function managedFieldsOf(live: KubernetesObject): ManagedFieldsEntry[] | undefined {
-  const { managedFields } = live.metadata;
-  return Array.isArray(managedFields) ? (managedFields as ManagedFieldsEntry[]) : undefined;
+/** managedFields as typed entries; none when the object carries none. */
+export function managedFieldsOf({ metadata }: KubernetesObject): ManagedFieldsEntry[] {
+  return Array.isArray(metadata.managedFields) ? (metadata.managedFields as ManagedFieldsEntry[]) : [];
+}
+
+/** The entry that was written last. */
+export function newestOf(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry | undefined {
+  return entries.toSorted((left, right) => (left.time ?? '').localeCompare(right.time ?? '')).at(-1);
 }
 
 /**
@@ -209,7 +213,7 @@ export function whySetBack(
   path: readonly string[],
   own?: string,
 ): string | undefined {
-  const owner = managedFieldsOf(live)?.find(
+  const owner = managedFieldsOf(live).find(
     ({ manager, operation, fieldsV1 }) =>
       operation === 'Apply' && manager !== own && hasField(fieldsV1, path),
   );

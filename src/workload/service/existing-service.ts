@@ -63,7 +63,7 @@ function portsTaken({ metadata }: KubernetesObject): string[] {
 /** The port stays when it is left out of our server-side apply. */
 function isKeptByOthers(live: KubernetesObject, { port, protocol = 'TCP' }: LivePort): boolean {
   const key = `k:${JSON.stringify({ port, protocol })}`;
-  return (managedFieldsOf(live) ?? []).some(({ manager, fieldsV1 }) => {
+  return managedFieldsOf(live).some(({ manager, fieldsV1 }) => {
     const fields = fieldsV1 as { 'f:spec'?: { 'f:ports'?: Record<string, unknown> } } | undefined;
     return manager !== rolloutManager && fields?.['f:spec']?.['f:ports']?.[key] !== undefined;
   });

@@ -151,7 +151,7 @@ async function inheritedFromSource(
   { parts }: ActionContext,
   live: KubernetesObject,
 ): Promise<KubernetesObject> {
-  const entries = managedFieldsOf(live) ?? [];
+  const entries = managedFieldsOf(live);
   const inherited = inheritedFields(entries, { from: ['holdfast'], to: rolloutManager });
   const alone = ownedAlone(inherited ?? entries, rolloutManager);
   const managedFields = alone ?? inherited;
@@ -256,7 +256,7 @@ export async function ownedReplicas(
 ): Promise<number | undefined> {
   if (!primary) return undefined;
   const live = await parts.cluster.get(referenceOf(primary));
-  const applied = managedFieldsOf(live ?? primary)?.find(
+  const applied = managedFieldsOf(live ?? primary).find(
     ({ manager, operation }) => manager === rolloutManager && operation === 'Apply',
   );
   const spec = applied?.fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;

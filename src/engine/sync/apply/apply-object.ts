@@ -113,7 +113,7 @@ async function takeOverFields(
   live: KubernetesObject,
   wanted: KubernetesObject,
 ): Promise<void> {
-  const managers = managedFieldsOf(live) ?? [];
+  const managers = managedFieldsOf(live);
   const has = (name: string) => managers.some(({ manager }) => manager === name);
   const mayBeShared = has('holdfast') && managers.some(isOfPeople) && !leavesFields(wanted);
   const hasReplicas = leavesReplicas(wanted, live) && has('holdfast');
@@ -121,7 +121,7 @@ async function takeOverFields(
   // Watches tell the names of managers alone.
   const whole = await cluster.get(referenceOf(live));
   if (!whole) return;
-  const entries = managedFieldsOf(whole) ?? [];
+  const entries = managedFieldsOf(whole);
   const patched = entries.filter(
     ({ manager, operation }) => manager === rolloutManager && operation !== 'Apply',
   );
@@ -332,7 +332,7 @@ export async function dryApply(
 /** A dry run does not release what was applied before: the number of pods that stays is sent. */
 function withReplicas(wanted: KubernetesObject, live: KubernetesObject | undefined): KubernetesObject {
   if (!live || !leavesReplicas(wanted, live)) return wanted;
-  if (!releasedReplicas(managedFieldsOf(live) ?? [], 'holdfast')) return wanted;
+  if (!releasedReplicas(managedFieldsOf(live), 'holdfast')) return wanted;
   const { replicas } = live.spec as { replicas: unknown };
   return { ...wanted, spec: { ...(wanted.spec as object), replicas } };
 }

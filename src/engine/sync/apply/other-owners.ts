@@ -58,7 +58,7 @@ function isLeftBehind(
   live: KubernetesObject,
   partOf: string,
 ): boolean {
-  const isOurs = (managedFieldsOf(live) ?? []).some(({ manager }) => manager === 'holdfast');
+  const isOurs = managedFieldsOf(live).some(({ manager }) => manager === 'holdfast');
   return isOurs && watchesEverywhere === true && !sources?.().some((source) => applySetId(source) === partOf);
 }
 

@@ -104,7 +104,7 @@ async function readAnew(
 
 /** Who makes an object of another one's manifest, as people and backups do, copies its labels with it. */
 export function isCopy(object: KubernetesObject): boolean {
-  return !managedFieldsOf(object)?.some(isOfHoldfast);
+  return !managedFieldsOf(object).some(isOfHoldfast);
 }
 
 // A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5).

@@ -1,6 +1,6 @@
 /** What another writer changed of an object that Git holds, and who that was. */
 import { describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
-import { type ManagedFieldsEntry, managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
+import { managedFieldsOf, newestOf } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { type Contested, contestedInWords } from './field-conflicts.ts';
 
@@ -21,28 +21,24 @@ export function driftFound(
   if (!live) return drift('was deleted');
   if (taken.length > 0) return drift(contestedInWords(taken));
   const fields = differencesOf(live, wanted).map(({ path }) => path);
-  const others = (managedFieldsOf(live) ?? []).filter(
+  const others = managedFieldsOf(live).filter(
     ({ manager, subresource }) => manager !== 'holdfast' && subresource !== 'status',
   );
-  const writer = newest(others);
+  const writer = newestOf(others);
   const who = writer ? ` (${writer.manager}${writer.time ? ` at ${writer.time}` : ''})` : '';
   return drift(`${fields.slice(0, 3).join(', ')}${who}`);
 }
 
 /** The contested fields with the time of the last write of each manager. */
 export function withTimes(contested: readonly Contested[], live: KubernetesObject | undefined): Contested[] {
-  const entries = live ? (managedFieldsOf(live) ?? []) : [];
+  const entries = live ? managedFieldsOf(live) : [];
   return contested.map((one) => {
     const own = entries.filter(({ manager, subresource }) => {
       return manager === one.manager && (subresource || undefined) === one.subresource;
     });
-    const time = newest(own)?.time;
+    const time = newestOf(own)?.time;
     return time ? { ...one, time } : one;
   });
-}
-
-function newest(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry | undefined {
-  return [...entries].sort((left, right) => ((left.time ?? '') < (right.time ?? '') ? 1 : -1))[0];
 }
 
 /** So many corrections of one object within the window are contention with another writer. */
