@@ -200,6 +200,11 @@ export function ownerReference(canary: KubernetesObject): OwnerReference {
   };
 }
 
+/** Whether the Canary is an owner of the object. */
+export function isOwnedBy({ metadata }: KubernetesObject, canary: KubernetesObject): boolean {
+  return metadata.ownerReferences?.some(({ uid }) => uid === canary.metadata.uid) === true;
+}
+
 /** Labels by which the watch caches find what belongs to a Canary. */
 export function ownLabels(canary: { metadata: { name: string } }): Record<string, string> {
   return { [canaryLabel]: labelValue(canary.metadata.name) };

@@ -7,6 +7,7 @@ import {
   type KubernetesObject,
   namespacedName,
   referenceOf,
+  versionOf,
 } from '../../../api/kubernetes.ts';
 import type { Cluster, EventSink, Log } from '../../../contracts/cluster.ts';
 import { isStale } from '../../failure.ts';
@@ -148,16 +149,16 @@ export async function writeDrillCondition(
 }
 
 function patchOf(
-  { metadata, status }: KubernetesObject,
+  live: KubernetesObject,
   { release }: DrillReport,
   news: ConditionNews,
   nowMs: number,
 ): Record<string, unknown> | undefined {
-  const { conditions: before = [], lastKnownGood } = (status ?? {}) as CanaryStatus;
+  const { conditions: before = [], lastKnownGood } = (live.status ?? {}) as CanaryStatus;
   const damaged = before.some(({ type, reason }) => type === 'RollbackReady' && reason === 'RecordDamaged');
   if (damaged || lastKnownGood?.digest !== release?.digest) return undefined;
-  const { uid, resourceVersion, generation } = metadata;
+  const { generation } = live.metadata;
   const at = generation === undefined ? {} : { observedGeneration: generation };
   const conditions: Condition[] = withCondition(before, { ...news, ...at }, nowMs);
-  return { metadata: { uid, resourceVersion }, status: { conditions } };
+  return { metadata: versionOf(live), status: { conditions } };
 }

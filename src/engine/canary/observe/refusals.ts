@@ -1,6 +1,6 @@
 /** What is refused of a Canary that is, or is going to be, rolled out in place (ADR 21). */
 import type { Canary } from '../../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, isOwnedBy, type KubernetesObject } from '../../../api/kubernetes.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../../workload/shared/metadata.ts';
 import { RefusedError } from '../../../workload/shared/workload-kind.ts';
@@ -69,9 +69,5 @@ function otherService({ observation }: ReadContext): KubernetesObject | undefine
   const names = new Set<string>(Object.values(serviceNames(canary)));
   return view
     .list(serviceKind)
-    .find(
-      ({ metadata }) =>
-        !names.has(metadata.name) &&
-        metadata.ownerReferences?.some(({ uid }) => uid === canary.metadata.uid) === true,
-    );
+    .find((service) => !names.has(service.metadata.name) && isOwnedBy(service, canary));
 }

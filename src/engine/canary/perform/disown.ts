@@ -3,6 +3,7 @@ import {
   canaryLabel,
   describe,
   hasOwnLabels,
+  isOwnedBy,
   type KubernetesObject,
   keepAwayAnnotations,
   ownLabels,
@@ -58,7 +59,7 @@ export async function disownAll(
   return disownEach(
     parts,
     canary,
-    [...each.values()].filter((object) => isOwnedBy(canary, object) || hasOwnLabels(object, canary)),
+    [...each.values()].filter((object) => isOwnedBy(object, canary) || hasOwnLabels(object, canary)),
   );
 }
 
@@ -100,7 +101,7 @@ async function disownOne(
 
 /** An object that keeps its owner goes with it, and so would the requests. */
 function refuseOwned(canary: KubernetesObject, stored: KubernetesObject): void {
-  if (isOwnedBy(canary, stored))
+  if (isOwnedBy(stored, canary))
     throw notKept(`${describe(stored)}: metadata.ownerReferences still names ${describe(canary)}`);
 }
 
@@ -140,11 +141,6 @@ async function listed(
   return found.flat();
 }
 
-/** Whether the Canary is an owner of the object. */
-function isOwnedBy(canary: KubernetesObject, { metadata }: KubernetesObject): boolean {
-  return metadata.ownerReferences?.some(({ uid }) => uid === canary.metadata.uid) === true;
-}
-
 /** What a target is given back with that is rolled out in place from now on. */
 export const releasePerformers = {
   /**
@@ -164,13 +160,13 @@ export const releasePerformers = {
       (object) =>
         object.metadata.labels?.[canaryLabel] !== undefined ||
         giveBackPatch(object) !== undefined ||
-        isOwnedBy(canary, object),
+        isOwnedBy(object, canary),
     );
     for (const object of held) await orphan(context, object);
     const copies = await labelledFor(context, [...scalerKinds, ...configKinds]);
     const behind = copies.filter(({ metadata }) => metadata.name.endsWith('-primary'));
     const primary = view.get(workloadKind(canary), primaryName(canary)) ?? [];
-    const all = [...behind, primary].flat().filter((object) => isOwnedBy(canary, object));
+    const all = [...behind, primary].flat().filter((object) => isOwnedBy(object, canary));
     for (const object of all) await parts.cluster.delete(referenceOf(object), versionOf(object));
     return held.length + all.length > 0;
   },

@@ -1,7 +1,7 @@
 /** Flagger's finalizer: the Canary stays until its target has taken the traffic back (flagger-behaviour 2.12). */
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { finalizer, hasFinalizer } from '../../../api/flagger.ts';
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import type { CanaryParts, Performers } from '../context/context.ts';
 
 /**
@@ -52,6 +52,5 @@ async function writeFinalizers(
   canary: KubernetesObject,
   finalizers: readonly string[],
 ): Promise<void> {
-  const { uid, resourceVersion } = canary.metadata;
-  await parts.cluster.patch(referenceOf(canary), { metadata: { uid, resourceVersion, finalizers } });
+  await parts.cluster.patch(referenceOf(canary), { metadata: { ...versionOf(canary), finalizers } });
 }

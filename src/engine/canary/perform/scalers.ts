@@ -1,4 +1,11 @@
-import { describe, type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  isOwnedBy,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import {
   idlePatch,
@@ -55,20 +62,14 @@ export const scalerPerformers = {
   /** What is left of a scaler that the Canary named before: the primary's copy is deleted, where it is this Canary's. */
   async RemoveScaler({ parts, observation }, former) {
     const { cluster } = parts;
-    const { metadata } = observation.canary;
     const [own, copy] = await readScalers(cluster, observation.canary, {
       targetRef: { kind: 'Deployment' },
       autoscalerRef: former,
     });
     // A pause stays: the target is scaled to zero, and nothing must scale it up.
     if (own) await patchAll(cluster, own.live, [minReplicasPatch(own.kind, own.live, undefined)]);
-    const isOurs = copy?.live.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
-    if (!copy || !isOurs) return false;
-    const { uid, resourceVersion } = copy.live.metadata;
-    await cluster.delete(referenceOf(copy.live), {
-      ...(uid ? { uid } : {}),
-      ...(resourceVersion ? { resourceVersion } : {}),
-    });
+    if (!copy || !isOwnedBy(copy.live, observation.canary)) return false;
+    await cluster.delete(referenceOf(copy.live), versionOf(copy.live));
     return true;
   },
 } satisfies Partial<Performers>;

@@ -1,7 +1,7 @@
 import { packStatus, unpackStatus, withShortCommit } from '../../../api/canary/bookkeeping.ts';
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce, writtenCondition } from '../../../api/canary/status.ts';
-import { applyCrds, type Condition, referenceOf } from '../../../api/kubernetes.ts';
+import { applyCrds, type Condition, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
   asStored,
@@ -33,8 +33,7 @@ export async function writeStatus(
   if (!mergePatchOf(unpackStatus(canary.status ?? {}), wanted)) return undefined;
   const packed = asStored(packStatus(wanted));
   const patch = mergePatchOf(storedStatus, packed);
-  const { uid, resourceVersion } = canary.metadata;
-  const body = { metadata: { uid, resourceVersion }, status: patch };
+  const body = { metadata: versionOf(canary), status: patch };
   const written = await parts.cluster.patch(referenceOf(canary), body, 'status');
   const lost = mergePatchOf((written.status ?? {}) as object, packed);
   // A CRD without our fields drops them; to go on would mean to decide on an incomplete status.

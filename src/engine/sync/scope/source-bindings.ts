@@ -2,7 +2,7 @@
 
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type Clock, sleep } from '../../../api/clock.ts';
-import { type KubernetesObject, sourceAccount } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, sourceAccount, versionOf } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, Log, WatchedSet } from '../../../contracts/cluster.ts';
 import { failureOf } from '../../failure.ts';
@@ -82,11 +82,11 @@ export function createSourceBindings(parts: BindingParts): SourceBindings {
           .filter(isWrittenByDefault)
           .map(({ metadata }) => metadata.namespace),
       ]);
-      for (const { metadata } of ours) {
-        const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+      for (const binding of ours) {
+        const { namespace = '', name } = binding.metadata;
         if (needed.has(namespace)) continue;
         try {
-          await cluster.delete({ ...kind, namespace, name }, { uid, resourceVersion });
+          await cluster.delete({ ...kind, namespace, name }, versionOf(binding));
         } catch (error) {
           const { reason } = failureOf(error);
           log.warn({ namespace, name, reason }, 'a RoleBinding that no Source needs could not be deleted');
