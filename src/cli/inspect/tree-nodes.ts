@@ -15,9 +15,9 @@ import type { SourceStatus } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { applySetId } from '../../engine/apply-set.ts';
-import { tracksOn } from '../../engine/sync/scope/former-owner.ts';
 import { inventoryOf, splitGroupKind } from '../../engine/sync/scope/inventory.ts';
 import { healthOf } from '../../engine/sync/status/health.ts';
+import { tracksOn } from '../../engine/tracks.ts';
 import { labelRecord } from '../../release/record.ts';
 import { objectsOf } from './canary-objects.ts';
 

@@ -1,6 +1,11 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { type KubernetesObject, namespacedName, type ObjectReference } from '../../../api/kubernetes.ts';
+import {
+  type KubernetesObject,
+  namespacedName,
+  type ObjectReference,
+  valueAt,
+} from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
@@ -16,6 +21,7 @@ import { commitOfDigest } from '../../../rollout/state.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/metadata.ts';
 import { recordViews } from '../../records/records.ts';
+import { tracksOn } from '../../tracks.ts';
 import type { Head } from './heads.ts';
 import { createLiveConfig } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
@@ -153,57 +159,38 @@ interface Tracker {
   readonly revisions: (tracker: KubernetesObject) => unknown[];
 }
 
-function trackersOf({ metadata }: KubernetesObject): Tracker[] {
-  const { labels = {}, annotations = {} } = metadata;
-  const [appNamespace, application] = argoApplication(
-    annotations['argocd.argoproj.io/tracking-id'],
-    labels['argocd.argoproj.io/instance'],
-  );
-  const found: Array<[name: string | undefined, Tracker]> = [
-    [
-      labels['kustomize.toolkit.fluxcd.io/name'],
-      {
-        reference: {
-          apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
-          kind: 'Kustomization',
-          namespace: labels['kustomize.toolkit.fluxcd.io/namespace'] ?? '',
-          name: labels['kustomize.toolkit.fluxcd.io/name'] ?? '',
-        },
-        // Written before anything of the revision is applied, so that it names what is being applied now.
-        revisions: ({ status }) =>
-          ['lastAttemptedOriginRevision', 'lastAttemptedRevision'].map((name) => field(status, name)),
-      },
-    ],
-    [
-      application,
-      {
-        reference: {
-          apiVersion: 'argoproj.io/v1alpha1',
-          kind: 'Application',
-          namespace: appNamespace,
-          name: application,
-        },
-        revisions: ({ status }) => [
-          field(field(field(status, 'operationState'), 'syncResult'), 'revision'),
-          field(field(status, 'sync'), 'revision'),
-        ],
-      },
-    ],
+function trackersOf(target: KubernetesObject): Tracker[] {
+  const tracks = tracksOn(target);
+  const ownerOf = (wanted: 'Kustomization' | 'Application') =>
+    tracks.find(({ kind }) => kind === wanted)?.owner;
+  const [kustomization, application] = [ownerOf('Kustomization'), ownerOf('Application')];
+  return [
+    ...(kustomization === undefined ? [] : [kustomizationOf(kustomization)]),
+    ...(application === undefined ? [] : [applicationOf(application)]),
   ];
-  return found.flatMap(([name, tracker]) => (name ? [tracker] : []));
 }
 
-/** `name:group/kind:namespace/name`, where the name may be `namespace_name`; the label has the name alone. */
-function argoApplication(trackingId: string | undefined, instance: string | undefined): [string, string] {
-  const named = trackingId?.split(':')[0] || instance || '';
-  const [name = '', namespace = 'argocd'] = named.split('_').reverse();
-  return [namespace, name];
+function kustomizationOf(owner: string): Tracker {
+  const [namespace = '', name = ''] = owner.split('/');
+  return {
+    reference: { apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization', namespace, name },
+    // Written before anything of the revision is applied, so that it names what is being applied now.
+    revisions: ({ status }) =>
+      ['lastAttemptedOriginRevision', 'lastAttemptedRevision'].map((field) => valueAt(status, [field])),
+  };
+}
+
+function applicationOf(owner: string): Tracker {
+  const [name = '', namespace = 'argocd'] = owner.split('_').reverse();
+  return {
+    reference: { apiVersion: 'argoproj.io/v1alpha1', kind: 'Application', namespace, name },
+    revisions: ({ status }) => [
+      valueAt(status, ['operationState', 'syncResult', 'revision']),
+      valueAt(status, ['sync', 'revision']),
+    ],
+  };
 }
 
 function commitIn(revision: unknown): string {
   return typeof revision === 'string' ? (fullCommit.exec(revision)?.[1] ?? '') : '';
-}
-
-function field(value: unknown, name: string): unknown {
-  return (value as Record<string, unknown> | null | undefined)?.[name];
 }

@@ -1,0 +1,59 @@
+/** The marks by which other tools know the objects that they apply. Labels and annotations are those the tools themselves document. */
+import type { KubernetesObject } from '../api/kubernetes.ts';
+
+/** One tool's mark on an object. */
+export interface Track {
+  readonly tool: string;
+  /** What applies it, in words for people. */
+  readonly detail: string;
+  readonly kind: 'Kustomization' | 'HelmRelease' | 'Release' | 'Application';
+  /** As the mark says it: `namespace/name`; Argo CD's is `name` or `namespace_name`. */
+  readonly owner: string;
+  /** Keys of the labels and annotations that are the mark. */
+  readonly labels: readonly string[];
+  readonly annotations: readonly string[];
+}
+
+/** Every mark on the object, the strongest first. Pure. */
+export function tracksOn({ metadata }: Pick<KubernetesObject, 'metadata'>): Track[] {
+  const { labels = {}, annotations = {} } = metadata;
+  return [
+    ...toolkitTrack(labels, { group: 'kustomize.toolkit.fluxcd.io', kind: 'Kustomization' }),
+    ...toolkitTrack(labels, { group: 'helm.toolkit.fluxcd.io', kind: 'HelmRelease' }),
+    ...helmTrack(annotations),
+    ...argoTracks(labels, annotations),
+  ];
+}
+
+type Marks = Readonly<Record<string, string>>;
+
+function toolkitTrack(
+  labels: Marks,
+  { group, kind }: { group: string; kind: 'Kustomization' | 'HelmRelease' },
+): Track[] {
+  const keys = [`${group}/name`, `${group}/namespace`] as const;
+  const name = labels[keys[0]];
+  if (!name) return [];
+  const owner = `${labels[keys[1]] ?? ''}/${name}`;
+  return [{ tool: 'Flux', detail: `${kind} ${owner}`, kind, owner, labels: keys, annotations: [] }];
+}
+
+function helmTrack(annotations: Marks): Track[] {
+  const keys = ['meta.helm.sh/release-name', 'meta.helm.sh/release-namespace'] as const;
+  const name = annotations[keys[0]];
+  if (!name) return [];
+  const owner = `${annotations[keys[1]] ?? ''}/${name}`;
+  return [{ tool: 'Helm', detail: `release ${name}`, kind: 'Release', owner, labels: [], annotations: keys }];
+}
+
+function argoTracks(labels: Marks, annotations: Marks): Track[] {
+  const [id, label] = ['argocd.argoproj.io/tracking-id', 'argocd.argoproj.io/instance'];
+  const tracked = annotations[id]?.split(':')[0];
+  const instance = labels[label];
+  const of = (owner: string) =>
+    ({ tool: 'Argo CD', detail: `application ${owner}`, kind: 'Application', owner }) as const;
+  return [
+    ...(tracked ? [{ ...of(tracked), labels: [], annotations: [id] }] : []),
+    ...(instance ? [{ ...of(instance), labels: [label], annotations: [] }] : []),
+  ];
+}
