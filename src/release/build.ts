@@ -11,7 +11,13 @@ import type { CommitInfo } from '../api/observed.ts';
 import type { FileProblem } from '../render/rendered-object.ts';
 import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';
-import { type ServicePortSpec, servicePorts, undeclaredPort, unknownPort } from './ports.ts';
+import {
+  type FieldFinding,
+  type ServicePortSpec,
+  servicePorts,
+  undeclaredPort,
+  unknownPort,
+} from './ports.ts';
 import {
   configReferences,
   digestedPart,
@@ -24,6 +30,7 @@ import {
   settingsKey,
   settingsOf,
   templateOf,
+  trackedReferences,
   type WorkloadSettings,
   workloadKinds,
 } from './release.ts';
@@ -78,7 +85,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
     return { problem: { object, ...wrongCanary } };
   }
   const template = templateOf({ target });
-  const references = input.tracksConfig === false || isKnative(target) ? [] : configReferences(template);
+  const references = trackedReferences(target, input.tracksConfig);
   const inGit = references.map(({ kind, name }) =>
     input.configs.find(
       (object) =>
@@ -145,13 +152,13 @@ export function mountsConfig(release: Pick<Release, 'target' | 'configs' | 'live
     ...release.configs.map((object) => `${object.kind}/${object.metadata.name}`),
     ...release.liveConfigs.map((reference) => `${reference.kind}/${reference.name}`),
   ]);
-  const references = configReferences(templateOf(release));
+  const references = configReferences(release.target);
   return references.some(
     (reference) => reference.mounted && tracked.has(`${reference.kind}/${reference.name}`),
   );
 }
 
-function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): TargetProblem | undefined {
+function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): FieldFinding | undefined {
   const below = isService(target) ? ['spec'] : ['spec', 'template'];
   const index = (canary.spec.revisionIgnore ?? []).findIndex((pointer) => {
     const steps = pointerSteps(pointer);
@@ -221,14 +228,8 @@ export function releaseWarnings(
   return [{ file: origin.file, line: lineOf(origin, found.field), ...found }];
 }
 
-/** A problem of an object, and its field. */
-interface TargetProblem {
-  readonly field: string;
-  readonly message: string;
-}
-
 /** Why a target cannot be rolled out; undefined if it can. `port`: the one that the Canary's route sends requests to. */
-function targetProblem(target: KubernetesObject, port: number | undefined): TargetProblem | undefined {
+function targetProblem(target: KubernetesObject, port: number | undefined): FieldFinding | undefined {
   if (isService(target)) return serviceProblem(target, port);
   if (!workloadKinds.includes(target.kind) && !isKnative(target)) {
     const known = [...workloadKinds, 'Service'].join(', ');
@@ -249,7 +250,7 @@ function targetProblem(target: KubernetesObject, port: number | undefined): Targ
 }
 
 /** The copies of a Service select pods only by its selector; endpoints that are written by hand have the name of the original. */
-function serviceProblem({ spec }: KubernetesObject, port: number | undefined): TargetProblem | undefined {
+function serviceProblem({ spec }: KubernetesObject, port: number | undefined): FieldFinding | undefined {
   if (isExternalName(spec)) return undefined;
   if (!selectorOf(spec))
     return { field: 'spec.selector', message: 'is missing: a copy of this Service would reach no pod' };

@@ -32,7 +32,8 @@ export function servicePorts(service: ServicePortSpec | undefined, template: Pod
   if (service.portDiscovery !== true) return ports;
   const target = explicitTarget(service) ?? service.port;
   const [numbers, names] = [new Set(ports.map(numberOfPort)), new Set(ports.map(({ name }) => name))];
-  for (const port of containerPorts(template)) {
+  const containers = recordsOf(template.spec.containers).filter(({ name }) => !sidecars.has(String(name)));
+  for (const port of containers.flatMap(portsOf)) {
     const isKnown = numbers.has(numberOfPort(port));
     const isNamed = typeof target === 'number' ? port.port === target : port.name === target;
     const isTarget = isNamed && port.protocol === 'TCP';
@@ -47,13 +48,6 @@ export function servicePorts(service: ServicePortSpec | undefined, template: Pod
 
 function numberOfPort({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
   return `${port}/${protocol}`;
-}
-
-interface ContainerPort {
-  name: string | undefined;
-  fallbackName: string;
-  protocol: string;
-  port: number;
 }
 
 function firstPort(service: ServicePortSpec): ServicePort {
@@ -72,23 +66,13 @@ function explicitTarget(service: ServicePortSpec): number | string | undefined {
   return target === undefined || String(target) === '0' || target === '' ? undefined : target;
 }
 
-function containerPorts(template: PodTemplate): ContainerPort[] {
-  return recordsOf(template.spec.containers).flatMap((container) => {
-    if (sidecars.has(String(container.name))) return [];
-    return recordsOf(container.ports).flatMap((entry, index): ContainerPort[] => {
-      const port = numberOf(entry.containerPort);
-      if (port === undefined) return [];
-      const protocol = textOf(entry.protocol) ?? 'TCP';
-      return [{ name: textOf(entry.name), fallbackName: `tcp-${container.name}-${index}`, protocol, port }];
-    });
-  });
-}
-
 // Ports that a pod template declares, compared with the ports that a Service sends requests to (ADR 32).
 
 /** A port that a container declares. */
 interface DeclaredPort {
   readonly name: string | undefined;
+  /** In the place of a name that is missing or taken. */
+  readonly fallbackName: string;
   readonly protocol: string;
   readonly port: number;
 }
@@ -157,10 +141,11 @@ function containersOf(spec: PodTemplate['spec']): Container[] {
 }
 
 function portsOf(container: Container): DeclaredPort[] {
-  return recordsOf(container.ports).flatMap((entry): DeclaredPort[] => {
+  return recordsOf(container.ports).flatMap((entry, index): DeclaredPort[] => {
     const port = numberOf(entry.containerPort);
     if (port === undefined) return [];
-    return [{ name: textOf(entry.name), protocol: textOf(entry.protocol) ?? 'TCP', port }];
+    const protocol = textOf(entry.protocol) ?? 'TCP';
+    return [{ name: textOf(entry.name), fallbackName: `tcp-${container.name}-${index}`, protocol, port }];
   });
 }
 
@@ -179,8 +164,8 @@ function probedPorts(container: Container): number[] {
 
 // Findings about the ports of a Canary's Services (ADR 32).
 
-/** A finding about a field of the Canary. */
-interface PortFinding {
+/** A finding about a field of an object. */
+export interface FieldFinding {
   readonly field: string;
   readonly message: string;
 }
@@ -189,7 +174,7 @@ interface PortFinding {
 export function unknownPort(
   service: ServicePortSpec | undefined,
   target: KubernetesObject,
-): PortFinding | undefined {
+): FieldFinding | undefined {
   if (isService(target) || isKnative(target)) return undefined;
   const template = templateOf({ target });
   const [name] = unknownNames(template, servicePorts(service, template));
@@ -204,7 +189,7 @@ export function unknownPort(
 export function undeclaredPort(
   service: ServicePortSpec | undefined,
   { target, ports }: Pick<Release, 'target' | 'ports'>,
-): PortFinding | undefined {
+): FieldFinding | undefined {
   if (isService(target) || isKnative(target)) return undefined;
   const template = templateOf({ target });
   const [number] = undeclaredPorts(template, ports) ?? [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configMap, container, secret, template } from './fixtures.test-support.ts';
+import { configMap, container, deployment, secret, template } from './fixtures.test-support.ts';
 import { configReferences, isTracked } from './release.ts';
 
 test('finds every place of a template that names a ConfigMap or a Secret', () => {
@@ -31,7 +31,7 @@ test('finds every place of a template that names a ConfigMap or a Secret', () =>
     ],
     imagePullSecrets: [{ name: 'registry' }],
   });
-  expect(configReferences(pods)).toEqual([
+  expect(configReferences(deployment(pods))).toEqual([
     { kind: 'ConfigMap', name: 'env-map', optional: false, mounted: false },
     { kind: 'ConfigMap', name: 'from-map', optional: false, mounted: false },
     { kind: 'ConfigMap', name: 'projected-map', optional: false, mounted: true },
@@ -48,7 +48,7 @@ test('a name that one place needs and another may miss is needed, and mounted if
     volumes: [{ name: 'a', configMap: { name: 'flags', optional: true } }],
     containers: [container({ envFrom: [{ configMapRef: { name: 'flags' } }] })],
   });
-  expect(configReferences(pods)).toEqual([
+  expect(configReferences(deployment(pods))).toEqual([
     { kind: 'ConfigMap', name: 'flags', optional: false, mounted: true },
   ]);
 });
@@ -58,7 +58,7 @@ test('manifests of any shape are read without an exception', () => {
     volumes: 'none',
     containers: [{ name: 1, env: {}, envFrom: [null, 'x', { secretRef: [] }] }],
   });
-  expect(configReferences(pods)).toEqual([]);
+  expect(configReferences(deployment(pods))).toEqual([]);
 });
 
 test('the opt-out annotation and the type of a Secret decide what is tracked', () => {

@@ -8,6 +8,7 @@ import {
   numberOf,
   type PodTemplate,
   podTemplatePath,
+  present,
   recordOf,
   recordsOf,
   textOf,
@@ -146,8 +147,8 @@ const trackedSecretTypes = new Set([
  * ConfigMaps and Secrets of volumes, projected volumes, env and envFrom of containers and init containers, sorted by kind and name (as
  * Flagger). A name that is optional in one place and required in another is required.
  */
-export function configReferences(template: PodTemplate): ConfigReference[] {
-  const spec = recordOf(template.spec);
+export function configReferences(workload: KubernetesObject): ConfigReference[] {
+  const spec = recordOf(templateOf({ target: workload }).spec);
   const containers = [...recordsOf(spec.containers), ...recordsOf(spec.initContainers)];
   const found = [...recordsOf(spec.volumes).flatMap(volumeReferences), ...containers.flatMap(envReferences)];
   const byName = new Map<string, ConfigReference>();
@@ -161,6 +162,11 @@ export function configReferences(template: PodTemplate): ConfigReference[] {
     });
   }
   return [...byName.keys()].sort().flatMap((key) => byName.get(key) ?? []);
+}
+
+/** Those that the releases of a target are about, as far as they are tracked. Config of Knative is not (flagger-behaviour 2.10). */
+export function trackedReferences(target: KubernetesObject, tracksConfig = true): ConfigReference[] {
+  return tracksConfig && !isKnative(target) ? configReferences(target) : [];
 }
 
 /** Whether changes of this ConfigMap or Secret are part of a release. */
@@ -281,8 +287,4 @@ function affinityOf({ sessionAffinity, sessionAffinityConfig }: Record<string, u
   const { timeoutSeconds } = recordOf(recordOf(sessionAffinityConfig).clientIP);
   const clientIP = { timeoutSeconds: numberOf(timeoutSeconds) ?? affinitySeconds };
   return { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP } };
-}
-
-function present(fields: Record<string, unknown>): Record<string, unknown> {
-  return fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -1,11 +1,5 @@
 import type { Canary } from '../api/canary/canary.ts';
-import {
-  type KubernetesObject,
-  type NamespacedName,
-  objectKey,
-  type PodTemplate,
-  recordOf,
-} from '../api/kubernetes.ts';
+import { type KubernetesObject, type NamespacedName, objectKey, recordOf } from '../api/kubernetes.ts';
 import {
   type FileProblem,
   fileOfOrigin,
@@ -23,14 +17,7 @@ import {
   sharedTargets,
   targetKey,
 } from './candidates.ts';
-import {
-  type ConfigReference,
-  configReferences,
-  isKnative,
-  isService,
-  isTracked,
-  type Release,
-} from './release.ts';
+import { type ConfigReference, isService, isTracked, type Release, trackedReferences } from './release.ts';
 
 /** The plan of one commit for one Canary. */
 export type CanaryPlan =
@@ -144,7 +131,7 @@ function mayBeBroken({ object }: Candidate, { isHeld, problems }: Context): bool
 }
 
 function releasePlan(candidate: Candidate, target: RenderedObject, context: Context): CanaryPlan {
-  const references = referencesIn(target.object, context);
+  const references = trackedReferences(target.object, context.tracksConfig);
   const inGit = references.map((reference) => context.byKey.get(configKey(reference, target.object)));
   const known = context.previous.get(candidate.key)?.liveConfigs ?? [];
   const lost = references.some(({ kind, name }, index) => {
@@ -166,11 +153,6 @@ function releasePlan(candidate: Candidate, target: RenderedObject, context: Cont
     origins: [...(candidate.origin ? [formatOrigin(candidate.origin)] : []), ...origins],
     tracksConfig: context.tracksConfig !== false,
   };
-}
-
-function referencesIn(target: KubernetesObject, { tracksConfig }: Context): ConfigReference[] {
-  if (tracksConfig === false || isKnative(target)) return [];
-  return configReferences(recordOf(recordOf(target.spec).template) as unknown as PodTemplate);
 }
 
 function frozen(candidate: Candidate, problems: readonly FileProblem[]): CanaryPlan {
@@ -200,7 +182,7 @@ function excludedKeys(candidate: Candidate, plan: CanaryPlan, context: Context):
   const target = targetKey(candidate);
   const rendered = target ? context.byKey.get(target)?.object : undefined;
   const isWritten = rendered !== undefined && !isService(rendered);
-  const references = rendered ? referencesIn(rendered, context) : [];
+  const references = rendered ? trackedReferences(rendered, context.tracksConfig) : [];
   const configs = references.flatMap((reference) => {
     const entry = rendered && context.byKey.get(configKey(reference, rendered));
     return entry && isTracked(entry.object) ? [objectKey(entry.object)] : [];

@@ -1,6 +1,6 @@
 /** The target that a primary of Flagger's was made from, read back from that primary (flagger-behaviour 2.10, backwards). Pure. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
-import { type ConfigReference, configReferences, templateOf } from '../release/release.ts';
+import { type ConfigReference, configReferences } from '../release/release.ts';
 import { scaleToZeroSelector } from './daemonset/daemonset.ts';
 import { configKey, plainConfig } from './shared/configs.ts';
 import { copyableEntries, selectorLabel } from './shared/metadata.ts';
@@ -10,7 +10,7 @@ const suffix = '-primary';
 
 /** Configs that may be copies: those that the primary's pods name with Flagger's suffix. */
 export function possibleCopies(primary: KubernetesObject): ConfigReference[] {
-  return configReferences(templateOf({ target: primary })).filter(({ name }) => name.endsWith(suffix));
+  return configReferences(primary).filter(({ name }) => name.endsWith(suffix));
 }
 
 /** The two workloads, and the copies that the Canary generated. */

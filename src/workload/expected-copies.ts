@@ -1,8 +1,8 @@
 /** Which copies of ConfigMaps and Secrets the pods of a primary need, and their content. */
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { configReferences, isTracked, type Release, templateOf } from '../release/release.ts';
-import { configCopies, configKey } from './shared/configs.ts';
+import { isTracked, type Release } from '../release/release.ts';
+import { configCopies, configKey, configKeysIn } from './shared/configs.ts';
 import { copyName } from './shared/metadata.ts';
 
 /** A copy that must be there. */
@@ -46,7 +46,7 @@ export function liveCopies(
   primary: KubernetesObject,
   { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
 ): Array<Pick<ExpectedCopy, 'kind' | 'name'> & { readonly original: string; readonly optional: boolean }> {
-  const named = namedBy(primary);
+  const named = configKeysIn(primary);
   const shared = sharedIn(primary, { canary, release });
   return release.liveConfigs
     .map(({ kind, name, optional }) => ({
@@ -63,7 +63,7 @@ export function sharedIn(
   primary: KubernetesObject,
   { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
 ): Set<string> {
-  const named = namedBy(primary);
+  const named = configKeysIn(primary);
   const configs = [
     ...release.configs.filter(isTracked).map(({ kind, metadata }) => ({ kind, name: metadata.name })),
     ...release.liveConfigs,
@@ -80,7 +80,7 @@ export function untrackedIn(
   primary: KubernetesObject,
   { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
 ): Set<string> {
-  const named = namedBy(primary);
+  const named = configKeysIn(primary);
   const shared = sharedIn(primary, { canary, release });
   const keys = release.liveConfigs.flatMap(({ kind, name }) => {
     const key = configKey(kind, name);
@@ -88,9 +88,4 @@ export function untrackedIn(
     return named.has(key) && !named.has(copy) ? [key] : [];
   });
   return new Set(keys);
-}
-
-function namedBy(primary: KubernetesObject): Set<string> {
-  const template = templateOf({ target: primary });
-  return new Set(configReferences(template).map(({ kind, name }) => configKey(kind, name)));
 }

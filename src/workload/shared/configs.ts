@@ -10,7 +10,7 @@ import {
   type PodTemplate,
   present,
 } from '../../api/kubernetes.ts';
-import { isFollowed, isTracked, type Release } from '../../release/release.ts';
+import { configReferences, isFollowed, isTracked, type Release } from '../../release/release.ts';
 import {
   commitAnnotation,
   configAnnotation,
@@ -24,6 +24,11 @@ import { type ConfigSources, RefusedError } from './workload-kind.ts';
 /** Key of a config inside one namespace. */
 export function configKey(kind: string, name: string): string {
   return `${kind}/${name}`;
+}
+
+/** Keys of the config that the pods of a workload name. */
+export function configKeysIn(workload: KubernetesObject): Set<string> {
+  return new Set(configReferences(workload).map(({ kind, name }) => configKey(kind, name)));
 }
 
 /** A config as it is written under its own name: only the fields in Git. Secrets' stringData becomes data, so that removed keys are deleted. */

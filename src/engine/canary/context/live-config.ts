@@ -10,16 +10,9 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
-import {
-  configReferences,
-  isFollowed,
-  isTracked,
-  type Release,
-  templateOf,
-  withLivePart,
-} from '../../../release/release.ts';
+import { isFollowed, isTracked, type Release, withLivePart } from '../../../release/release.ts';
 import { untrackedIn } from '../../../workload/expected-copies.ts';
-import { configKey } from '../../../workload/shared/configs.ts';
+import { configKey, configKeysIn } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/metadata.ts';
 import type { Head, Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
@@ -102,18 +95,13 @@ export async function liveConfigsForPrimary(
 ): Promise<KubernetesObject[]> {
   const found = await readLiveConfigs(cluster, namespace, release);
   if (livePart(release.digest) !== undefined) return found;
-  const optional = optionalConfigs(release);
+  const optional = new Set(
+    release.liveConfigs.flatMap((config) => (config.optional ? [configKey(config.kind, config.name)] : [])),
+  );
   return found.filter((config) => {
     const isOfReleases = isTracked(config) && !isFollowed(config);
     return !isOfReleases || !optional.has(configKey(config.kind, config.metadata.name));
   });
-}
-
-/** Keys of the config outside Git without which pods of a release start, too. */
-function optionalConfigs({ liveConfigs }: Pick<Release, 'liveConfigs'>): Set<string> {
-  return new Set(
-    liveConfigs.flatMap(({ kind, name, optional }) => (optional ? [configKey(kind, name)] : [])),
-  );
 }
 
 /** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */
@@ -163,9 +151,7 @@ export function untrackedConfigs(
   primary: KubernetesObject,
   release: Release,
 ): Set<string> {
-  const named = new Set(
-    configReferences(templateOf({ target: primary })).map(({ kind, name }) => configKey(kind, name)),
-  );
+  const named = configKeysIn(primary);
   const neverCopied = release.liveConfigs.filter(({ kind, name, optional }) => {
     const copies = [true, false].map((shared) => copyName(canary, name, shared));
     return (

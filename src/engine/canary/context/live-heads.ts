@@ -10,13 +10,7 @@ import type { CommitInfo } from '../../../api/observed.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { recordTooLarge } from '../../../release/record.ts';
-import {
-  type ConfigReference,
-  configReferences,
-  isKnative,
-  type Release,
-  templateOf,
-} from '../../../release/release.ts';
+import { type ConfigReference, type Release, trackedReferences } from '../../../release/release.ts';
 import { commitOfDigest } from '../../../rollout/state.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/metadata.ts';
@@ -48,13 +42,9 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
   const memory = new Map<string, Known>();
   const liveConfig = createLiveConfig(cluster, secretKey);
 
-  function referencesOf(target: KubernetesObject): ConfigReference[] {
-    return tracksConfig && !isKnative(target) ? configReferences(templateOf({ target })) : [];
-  }
-
   async function build(canary: Canary, live: KubernetesObject, view: NamespaceView): Promise<Head> {
     const target = wantedTarget(live);
-    const configs = await readConfigs(cluster, view.namespace, referencesOf(target));
+    const configs = await readConfigs(cluster, view.namespace, trackedReferences(target, tracksConfig));
     const input = { canary, target, configs, secretKey, tracksConfig, origins: [], commit: noCommit };
     const built = buildRelease(input);
     if (!built.ok) return broken('InvalidManifests', `${built.problem.object}: ${built.problem.message}`);
@@ -92,7 +82,7 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
     withLiveConfig: liveConfig.withLiveConfig,
     async read(canary, target, view) {
       const wanted = wantedTarget(target);
-      const references = referencesOf(wanted);
+      const references = trackedReferences(wanted, tracksConfig);
       const versions = references.map(({ kind, name }) => view.configVersion(kind, name));
       if (versions.includes(undefined)) return undefined;
       const { service, revisionIgnore } = canary.spec;

@@ -1,7 +1,6 @@
 import { hasOwnLabels, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
-import { configReferences, templateOf } from '../../../release/release.ts';
-import { configKey } from '../../../workload/shared/configs.ts';
+import { configKey, configKeysIn } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { bytesOf, canaryName } from '../observe/releases.ts';
@@ -57,8 +56,7 @@ export const recordPerformers = {
 /** A copy names the release that it was written for last; names with a hash in them, as of kustomize, leave one behind with each release. */
 async function removeCopiesOf({ parts, observation }: ActionContext, digest: string): Promise<void> {
   const { canary, primary, view } = observation;
-  const references = primary ? configReferences(templateOf({ target: primary })) : [];
-  const named = new Set(references.map(({ kind, name }) => configKey(kind, name)));
+  const named = primary ? configKeysIn(primary) : new Set();
   const left = view
     .configCopies()
     .filter((copy) => hasOwnLabels(copy, canary))

@@ -1,7 +1,7 @@
 /** Which objects a Canary of the cluster has to do with, from the raw Canary, which need not parse. */
 import { targetApiVersion } from '../../../api/canary/canary.ts';
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
-import { configReferences, templateOf } from '../../../release/release.ts';
+import { configReferences } from '../../../release/release.ts';
 
 interface Reference {
   apiVersion?: string | undefined;
@@ -82,7 +82,7 @@ export function isCanary({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersio
 /** `objectKey` of the config that the pods of a workload read, also of what is not tracked; `required`: without which they do not start. */
 export function configKeysOf(workload: KubernetesObject, which: 'all' | 'required' = 'all'): string[] {
   const { namespace } = workload.metadata;
-  return configReferences(templateOf({ target: workload }))
+  return configReferences(workload)
     .filter(({ optional }) => which === 'all' || !optional)
     .map(({ kind, name }) =>
       objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
