@@ -22,69 +22,78 @@ export async function placeObjects(
   read: ReadonlyArray<Rendered>,
   defaultNamespace: string | undefined,
 ): Promise<PlacedObjects> {
-  const rendered = await inNamespaces(cluster, read, defaultNamespace);
-  const scoped = await inTheirScope(cluster, rendered.objects);
-  const { objects: placed, problems } = await withoutNamespaceless(cluster, scoped.objects);
+  const first = settle(read, {});
+  const kinds = await kindsOf(cluster, first.objects);
+  const scopeOf = (object: Kind) => kinds.get(kindId(object))?.namespaced;
+  // Filled in once it is known which kinds live in namespaces.
+  const isNamespaced = (apiVersion: string, kind: string) => scopeOf({ apiVersion, kind }) === true;
+  const rendered = defaultNamespace ? settle(read, { defaultNamespace, isNamespaced }) : first;
+  const scoped = inTheirScope(rendered.objects, scopeOf);
+  const { objects: placed, problems } = withoutNamespaceless(scoped.objects, scopeOf);
+  const used = new Set(scoped.objects.map(({ object }) => kindId(object)));
+  const found = [...kinds].flatMap(([id, kind]) => (used.has(id) ? [kind] : []));
   return {
     placed,
     problems: [...rendered.problems, ...scoped.problems, ...problems],
     objects: rendered.objects.length,
-    ...(await kindsAsServed(
-      cluster,
-      scoped.objects.map(({ object }) => object),
-    )),
+    unknownKinds: found.flatMap(({ apiVersion, kind, namespaced }) =>
+      namespaced === undefined ? [{ apiVersion, kind }] : [],
+    ),
+    scopes: found.flatMap(({ namespaced, ...kind }) =>
+      namespaced === undefined ? [] : [{ ...kind, namespaced }],
+    ),
   };
 }
 
-/** With the default namespace, filled in once it is known which kinds live in namespaces. */
-async function inNamespaces(
+/** The kinds of these objects by their ids, as the cluster serves them; `namespaced` is undefined of one that it does not serve. */
+async function kindsOf(
   cluster: Pick<Cluster, 'kindOf'>,
-  read: ReadonlyArray<Rendered>,
-  defaultNamespace: string | undefined,
-): Promise<Rendered> {
-  const first = settle(read, {});
-  if (!defaultNamespace) return first;
-  const namespaced = await namespacedKinds(cluster, first.objects);
-  const isNamespaced = (apiVersion: string, kind: string) => namespaced.has(`${apiVersion} ${kind}`);
-  return settle(read, { defaultNamespace, isNamespaced });
+  entries: readonly RenderedObject[],
+): Promise<Map<string, Kind & { readonly namespaced: boolean | undefined }>> {
+  const kinds = new Map(entries.map(({ object }) => [kindId(object), object]));
+  const found = [...kinds].map(async ([id, { apiVersion, kind }]) => {
+    const served = await cluster.kindOf(apiVersion, kind);
+    return [id, { apiVersion, kind, namespaced: served?.namespaced }] as const;
+  });
+  return new Map(await Promise.all(found));
+}
+
+type Kind = Pick<KubernetesObject, 'apiVersion' | 'kind'>;
+
+type ScopeOf = (object: Kind) => boolean | undefined;
+
+function kindId({ apiVersion, kind }: Kind): string {
+  return `${apiVersion} ${kind}`;
 }
 
 /**
  * Objects of kinds without namespaces, without the one that they name: the API server drops it, and what is in Git and in the cluster must be
  * known as the same object, or it would be taken for one that left Git. Two that only the namespace told apart are one object.
  */
-async function inTheirScope(
-  cluster: Pick<Cluster, 'kindOf'>,
-  entries: RenderResult['objects'],
-): Promise<Rendered> {
-  const named = entries.filter(({ object }) => object.metadata.namespace);
-  const kinds = new Map(named.map(({ object }) => [kindOf(object), object]));
-  const unscoped = new Set<string>();
-  for (const [id, { apiVersion, kind }] of kinds)
-    if ((await cluster.kindOf(apiVersion, kind))?.namespaced === false) unscoped.add(id);
-  if (unscoped.size === 0) return { objects: entries, problems: [] };
+function inTheirScope(entries: RenderResult['objects'], scopeOf: ScopeOf): Rendered {
+  const isMisplaced = ({ object }: RenderedObject) => object.metadata.namespace && scopeOf(object) === false;
+  if (!entries.some(isMisplaced)) return { objects: entries, problems: [] };
   const objects = entries.map((entry) => {
-    if (!unscoped.has(kindOf(entry.object))) return entry;
+    if (!isMisplaced(entry)) return entry;
     const { namespace: _, ...metadata } = entry.object.metadata;
     return { ...entry, object: { ...entry.object, metadata } };
   });
   return settle([{ objects, problems: [] }], {});
 }
 
-async function kindsAsServed(
-  cluster: Pick<Cluster, 'kindOf'>,
-  objects: readonly KubernetesObject[],
-): Promise<Pick<Snapshot, 'unknownKinds' | 'scopes'>> {
-  const kinds = new Map(
-    objects.map(({ apiVersion, kind }) => [kindOf({ apiVersion, kind }), { apiVersion, kind }]),
-  );
-  const found = await Promise.all(
-    [...kinds.values()].map(async (one) => ({ one, served: await cluster.kindOf(one.apiVersion, one.kind) })),
-  );
-  return {
-    unknownKinds: found.flatMap(({ one, served }) => (served ? [] : [one])),
-    scopes: found.flatMap(({ one, served }) => (served ? [{ ...one, namespaced: served.namespaced }] : [])),
-  };
+/** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */
+function withoutNamespaceless(
+  objects: readonly RenderedObject[],
+  scopeOf: ScopeOf,
+): { objects: RenderedObject[]; problems: FileProblem[] } {
+  const problems = objects
+    .filter(({ object }) => !object.metadata.namespace && scopeOf(object) === true)
+    .map(({ object, origin }): FileProblem => {
+      const message = `${object.kind} ${object.metadata.name} names no namespace; add it, or set spec.defaultNamespace of the Source`;
+      return { file: origin.file, line: origin.line, field: 'metadata.namespace', message };
+    });
+  const broken = new Set(problems.map(({ file }) => file));
+  return { objects: objects.filter(({ origin }) => !broken.has(origin.file)), problems };
 }
 
 /**
@@ -117,44 +126,4 @@ export async function whileNewKinds(
 ): Promise<void> {
   await work(hasNews);
   for (let left = mostReadings - 1; left > 0 && (await hasNewKinds()); left -= 1) await work(true);
-}
-
-function kindOf({ apiVersion, kind }: { apiVersion: string; kind: string }): string {
-  return `${apiVersion} ${kind}`;
-}
-
-/** Objects of namespaced kinds that name no namespace, as problems of their files; all objects of such a file wait. */
-async function withoutNamespaceless(
-  cluster: Pick<Cluster, 'kindOf'>,
-  objects: readonly RenderedObject[],
-): Promise<{ objects: RenderedObject[]; problems: FileProblem[] }> {
-  const nameless = objects.filter(({ object }) => !object.metadata.namespace);
-  const namespaced = await namespacedKinds(cluster, nameless);
-  const problems = nameless
-    .filter(({ object }) => namespaced.has(`${object.apiVersion} ${object.kind}`))
-    .map(({ object, origin }): FileProblem => {
-      const message = `${object.kind} ${object.metadata.name} names no namespace; add it, or set spec.defaultNamespace of the Source`;
-      return { file: origin.file, line: origin.line, field: 'metadata.namespace', message };
-    });
-  const broken = new Set(problems.map(({ file }) => file));
-  return { objects: objects.filter(({ origin }) => !broken.has(origin.file)), problems };
-}
-
-/** `apiVersion kind` of the kinds, among objects without a namespace, that live in namespaces. */
-async function namespacedKinds(
-  cluster: Pick<Cluster, 'kindOf'>,
-  objects: readonly RenderedObject[],
-): Promise<Set<string>> {
-  const kinds = new Map(
-    objects
-      .filter(({ object }) => !object.metadata.namespace)
-      .map(({ object }) => [`${object.apiVersion} ${object.kind}`, object] as const),
-  );
-  const found = await Promise.all(
-    [...kinds].map(async ([id, { apiVersion, kind }]) => {
-      const info = await cluster.kindOf(apiVersion, kind);
-      return info?.namespaced ? [id] : [];
-    }),
-  );
-  return new Set(found.flat());
 }
