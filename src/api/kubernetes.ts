@@ -146,6 +146,12 @@ export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude
 /** Bytes of a Secret's `data` after base64 decoding, by key. */
 export type SecretValues = Readonly<Record<string, Uint8Array>>;
 
+/** The values of a Secret. */
+export function secretBytes({ data }: KubernetesObject): Readonly<Record<string, Buffer>> {
+  const entries = Object.entries((data ?? {}) as Record<string, string>);
+  return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64')]));
+}
+
 // Labels, annotations and owner references of what Holdfast generates for a Canary.
 
 /** Label of everything generated: name of the Canary, shortened to a label's length (`labelValue`). For watches. */

@@ -1,4 +1,5 @@
 /** What the engine needs of Git. Adapters import these, and add to them what only they and their tests use. */
+import type { SecretValues } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source/source.ts';
 
@@ -95,7 +96,7 @@ export interface Repository extends RepositoryWriting {
 }
 
 /** Reads the values of a Secret at each use; undefined if the Source names none. Throws if it does not exist. */
-export type ReadSecret = () => Promise<Readonly<Record<string, Uint8Array>> | undefined>;
+export type ReadSecret = () => Promise<SecretValues | undefined>;
 
 /** The Secrets of a Source: of `secretRef`, `verify.secretRef` and `proxySecretRef`. */
 export interface SourceSecrets {

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
-import { applyCrds, type KubernetesObject } from '../api/kubernetes.ts';
+import { applyCrds, type KubernetesObject, secretBytes } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches/caches.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
@@ -268,10 +268,6 @@ export async function secretValues(
   if (!name) return undefined;
   const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace: namespace ?? '', name });
   if (!secret) return undefined;
-  const data = (secret.data ?? {}) as Record<string, string>;
-  const decoded = Object.entries(data).map(([key, value]) => [
-    key,
-    Buffer.from(value, 'base64').toString('utf8'),
-  ]);
-  return Object.fromEntries(decoded);
+  const values = Object.entries(secretBytes(secret));
+  return Object.fromEntries(values.map(([key, value]) => [key, value.toString('utf8')]));
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '../../api/clock.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
-import { describe, type KubernetesObject, type SecretValues } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, type SecretValues, secretBytes } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { GitReference } from '../../git/types.ts';
@@ -105,6 +105,5 @@ async function secretOf(
   if (name === undefined) return undefined;
   const secret = await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
   if (!secret) return `Secret ${namespace}/${name}, which spec.${field} names, does not exist`;
-  const data = Object.entries((secret.data ?? {}) as Record<string, string>);
-  return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const));
+  return secretBytes(secret);
 }

@@ -1,11 +1,5 @@
-import { targetApiVersion } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import {
-  canaryKey,
-  type KubernetesObject,
-  type NamespacedName,
-  namespacedName,
-} from '../../../api/kubernetes.ts';
+import { canaryKey, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/release.ts';
 import { EngineError } from '../../failure.ts';
 import type { SourceContext, SourceParts } from '../context/context.ts';
@@ -18,6 +12,7 @@ import {
   withTargetHeld,
 } from '../context/effective-snapshot.ts';
 import type { Snapshot, SnapshotInForce, SourceState } from '../context/state.ts';
+import { targetOf } from '../scope/canary-objects.ts';
 
 /** What the Canaries of a snapshot live by now, with the bytes from their records. Throws when the API server does not answer. */
 export async function readInForce(
@@ -47,16 +42,11 @@ function findInForce(
   const canaries = new Map(parts.canaries().map((canary) => [namespacedName(canary), canary]));
   return names.flatMap((canary) => {
     const key = canaryKey(canary);
-    const status = (canaries.get(key)?.status ?? {}) as CanaryStatus;
+    const live = canaries.get(key);
+    const status = (live?.status ?? {}) as CanaryStatus;
     const found = inForceOf(canary, status, digests.get(key));
-    return hasServiceAsTarget(canaries.get(key)) ? withTargetHeld(found, status) : found;
+    return live && isService(targetOf(live)) ? withTargetHeld(found, status) : found;
   });
-}
-
-/** From the raw object, which need not parse. */
-function hasServiceAsTarget(canary: KubernetesObject | undefined): boolean {
-  const { targetRef } = (canary?.spec ?? {}) as { targetRef?: { kind?: string; apiVersion?: string } };
-  return isService({ apiVersion: targetApiVersion(targetRef ?? {}) ?? '', kind: targetRef?.kind ?? '' });
 }
 
 /** A record that is gone or damaged leaves head's objects as they are: the Canary itself reports it. */

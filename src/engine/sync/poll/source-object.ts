@@ -1,6 +1,6 @@
 /** A Source as the cluster has it: read, checked, and with its repository and Secrets. */
 import { parseSource } from '../../../api/kinds/parse.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, secretBytes } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { checkSource } from '../../../api/source/validate.ts';
 import type { ReadSecret, Repositories, Repository, SourceSecrets } from '../../../contracts/git.ts';
@@ -38,8 +38,7 @@ export function secretsOf(
       const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
       if (!secret)
         throw new EngineError('SecretNotFound', `${field}: there is no Secret ${namespace}/${name}`, true);
-      const data = Object.entries((secret.data ?? {}) as Record<string, string>);
-      return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')]));
+      return secretBytes(secret);
     };
   };
   return {

@@ -1,12 +1,18 @@
 /** Which Canaries a Source may speak for: those whose target it may write (S21), by its spec and by what the API server says of its account. */
 
-import { targetApiVersion } from '../../../api/canary/canary.ts';
-import { canaryKey, describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
+import {
+  canaryKey,
+  describe,
+  type KubernetesObject,
+  type NamespacedName,
+  objectKey,
+} from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
 import type { SourceContext, SourceParts } from '../context/context.ts';
 import type { ApplyFailure, ApplyResult, Snapshot } from '../context/state.ts';
+import { targetOf } from '../scope/canary-objects.ts';
 import { mayWrite, whyNotAllowed, writerOf } from '../scope/permissions.ts';
 
 /** A snapshot without the Canaries that the Source may not speak for, and why, where it holds their target. */
@@ -61,7 +67,7 @@ async function whyNotHeld(
   source: Source,
   plan: CanaryPlan,
 ): Promise<NotWritable | undefined> {
-  const target = plan.state === 'release' ? plan.target.object : targetOf(parts, plan);
+  const target = plan.state === 'release' ? plan.target.object : targetOfPlan(parts, plan);
   const message = whyNotAllowed(source, target, parts.rights);
   if (message !== undefined) return { reason: 'NotAllowed', message };
   if (await mayWrite(parts, source, target)) return undefined;
@@ -82,7 +88,7 @@ function mayHoldOf(
   const { kind, user } = writerOf(source, parts.rights);
   return (canaryKey) => {
     const [canaryNamespace = '', name = ''] = canaryKey.split('/');
-    const target = targetOf(parts, { canary: { namespace: canaryNamespace, name } });
+    const target = targetOfPlan(parts, { canary: { namespace: canaryNamespace, name } });
     if (whyNotAllowed(source, target, parts.rights) !== undefined) return false;
     if (kind !== 'account' || answers.has(canaryKey)) return answers.get(canaryKey) ?? true;
     answers.set(canaryKey, true);
@@ -114,17 +120,11 @@ export function announceSource(
   for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
 }
 
-/** What a Canary names as its target; the Canary itself while that is unknown. */
-function targetOf(
+/** What a plan's Canary names as its target; the Canary itself while that is unknown. */
+function targetOfPlan(
   parts: Pick<SourceParts, 'canary'>,
-  plan: Pick<CanaryPlan, 'canary'> & { readonly object?: KubernetesObject | undefined },
+  { canary, object }: { readonly canary: NamespacedName; readonly object?: KubernetesObject | undefined },
 ): KubernetesObject {
-  const { namespace, name } = plan.canary;
-  const canary = plan.object ?? parts.canary(plan.canary);
-  const { targetRef } = (canary?.spec ?? {}) as {
-    targetRef?: Partial<Record<'apiVersion' | 'kind' | 'name', string>>;
-  };
-  const { kind = 'Canary', name: target = name } = targetRef ?? {};
-  const apiVersion = targetApiVersion(targetRef ?? {}) ?? 'flagger.app/v1beta1';
-  return { apiVersion, kind, metadata: { namespace, name: target } };
+  const unknown = { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: { ...canary } };
+  return targetOf(object ?? parts.canary(canary) ?? unknown);
 }

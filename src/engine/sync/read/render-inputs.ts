@@ -1,4 +1,9 @@
-import { describe, type KubernetesObject, type ObjectReference } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  type ObjectReference,
+  secretBytes,
+} from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, OpenWatch, ServerCapabilities } from '../../../contracts/cluster.ts';
 import { type Decryption, decryptionWith } from '../../../render/sops/decrypt.ts';
@@ -83,11 +88,8 @@ export async function decryptionOf(
   const secret = await cluster.get(reference);
   const wrong = (what: string) => new EngineError('DecryptionKeyNotFound', `spec.decryption: ${what}`, true);
   if (!secret) throw wrong(`there is no ${describe(reference)}`);
-  const data = Object.entries((secret.data ?? {}) as Record<string, string>);
   try {
-    return await decryptionWith(
-      Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, 'base64')])),
-    );
+    return await decryptionWith(secretBytes(secret));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw wrong(`${describe(reference)} ${error.message}`);
@@ -95,10 +97,9 @@ export async function decryptionOf(
 }
 
 /** Keys and texts of a ConfigMap or Secret; keys that are no names of variables can never be asked for. */
-function textsOf({ kind, data }: KubernetesObject): Array<[string, string]> {
-  const entries = Object.entries((data ?? {}) as Record<string, string>);
-  if (kind !== 'Secret') return entries;
-  return entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]);
+function textsOf(object: KubernetesObject): Array<[string, string]> {
+  if (object.kind !== 'Secret') return Object.entries((object.data ?? {}) as Record<string, string>);
+  return Object.entries(secretBytes(object)).map(([key, value]) => [key, value.toString('utf8')]);
 }
 
 /** Watches on the objects outside Git that a Source is rendered with. */

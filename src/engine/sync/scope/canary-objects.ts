@@ -57,14 +57,15 @@ export function objectsOfCanary({ metadata, spec }: KubernetesObject): {
   return { target: keyIn(metadata.namespace, target), scaler: keyIn(metadata.namespace, autoscalerRef) };
 }
 
-/** The workload that the Canary names, without its content; without a kind where the Canary names none. */
-export function targetOf({ metadata, spec }: KubernetesObject): KubernetesObject {
-  const { targetRef = {} } = (spec ?? {}) as CanaryNames;
-  const { kind = '', name = '' } = targetRef;
+/** The workload that the Canary names, without its content; what it does not name of it is that of the Canary itself. */
+export function targetOf(canary: KubernetesObject): KubernetesObject {
+  const { targetRef = {} } = (canary.spec ?? {}) as CanaryNames;
+  const { namespace, name } = canary.metadata;
+  const metadata = { name: targetRef.name ?? name, ...(namespace ? { namespace } : {}) };
   return {
-    apiVersion: targetApiVersion(targetRef) ?? '',
-    kind,
-    metadata: { name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) },
+    apiVersion: targetApiVersion(targetRef) ?? canary.apiVersion,
+    kind: targetRef.kind ?? canary.kind,
+    metadata,
   };
 }
 
