@@ -98,7 +98,7 @@ export interface WatchQuery {
   readonly name?: string;
   /** Only metadata is requested and stored. */
   readonly metadataOnly?: boolean;
-  /** Of EndpointSlices only the ports and the readiness of pods are stored. */
+  /** Of EndpointSlices only the ports and the readiness of pods are stored: addresses, nodes and hints change often and are the largest part. */
   readonly endpointsOnly?: boolean;
   /** The annotation last-applied-configuration of kubectl is stored too; without this it is dropped to save memory. */
   readonly lastApplied?: boolean;

@@ -6,6 +6,7 @@ import {
   parseLabelSelector,
   recordsOf,
 } from '../../api/kubernetes.ts';
+import type { WatchQuery } from '../../contracts/cluster.ts';
 import { localError } from '../errors.ts';
 import { silentLogger } from '../log.ts';
 import {
@@ -17,7 +18,7 @@ import {
   startReflector,
 } from './reflector.ts';
 import { createStore, type ObjectStore, type ReadableStore } from './store.ts';
-import type { Selection, StreamingLists } from './watch-session.ts';
+import type { StreamingLists } from './watch-session.ts';
 
 /** A cache in use. */
 export interface CacheHandle {
@@ -34,11 +35,11 @@ export interface CacheHandle {
 /** Watch caches by selection, started on demand and shared. */
 export interface Caches {
   /** The cache of this selection. Throws `invalid` for a label selector that cannot be read. */
-  ensure(selection: Selection): CacheHandle;
+  ensure(selection: WatchQuery): CacheHandle;
   /** The answer to our own write: every cache that selects the object shows it from now on. */
   observe(object: KubernetesObject): void;
   /** The health of every running cache, for readiness and metrics. */
-  health(): ReadonlyArray<ReflectorHealth & { readonly selection: Selection }>;
+  health(): ReadonlyArray<ReflectorHealth & { readonly selection: WatchQuery }>;
   /** Stops every watch. */
   stop(): Promise<void>;
 }
@@ -51,7 +52,7 @@ interface CachesOptions
 }
 
 interface Entry {
-  readonly selection: Selection;
+  readonly selection: WatchQuery;
   readonly covers: (object: KubernetesObject) => boolean;
   readonly store: ObjectStore;
   readonly reflector: Reflector;
@@ -63,7 +64,7 @@ export function createCaches(options: CachesOptions): Caches {
   const entries = new Map<string, Entry>();
   const streamingLists: StreamingLists = { supported: true };
 
-  function start(selection: Selection): Entry {
+  function start(selection: WatchQuery): Entry {
     const covers = coverage(selection);
     const logger = options.logger ?? silentLogger;
     const store = createStore({
@@ -130,7 +131,7 @@ export function createCaches(options: CachesOptions): Caches {
 }
 
 /** Whether the selection covers an object. Throws `invalid` for a label selector that cannot be read. */
-function coverage({ namespace, name, labelSelector }: Selection): (object: KubernetesObject) => boolean {
+function coverage({ namespace, name, labelSelector }: WatchQuery): (object: KubernetesObject) => boolean {
   let hasLabels: LabelMatcher;
   try {
     hasLabels = parseLabelSelector(labelSelector);
@@ -143,7 +144,7 @@ function coverage({ namespace, name, labelSelector }: Selection): (object: Kuber
     hasLabels(metadata.labels);
 }
 
-function selectionKey(selection: Selection): string {
+function selectionKey(selection: WatchQuery): string {
   const { apiVersion, kind, namespace, labelSelector, name } = selection;
   const { metadataOnly = false, endpointsOnly = false, lastApplied = false, managers = false } = selection;
   const trimming = [metadataOnly, endpointsOnly, lastApplied, managers];
@@ -154,12 +155,7 @@ function selectionKey(selection: Selection): string {
 const lastAppliedKey = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** How much of an object is stored; everything by default. */
-interface Trimming {
-  readonly metadataOnly?: boolean;
-  readonly endpointsOnly?: boolean;
-  readonly lastApplied?: boolean;
-  readonly managers?: boolean;
-}
+type Trimming = Pick<WatchQuery, 'metadataOnly' | 'endpointsOnly' | 'lastApplied' | 'managers'>;
 
 /**
  * The stored form of an object: without managedFields (with `managers` the names in them stay, and a hash of the fields that each has applied) and,

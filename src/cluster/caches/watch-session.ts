@@ -1,25 +1,13 @@
 import type { Clock } from '../../api/clock.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import type { WatchQuery } from '../../contracts/cluster.ts';
 import type { Discovery } from '../client/discovery.ts';
-import {
-  acceptHeader,
-  asKind,
-  collectionPath,
-  type ListOptions,
-  listAll,
-  selectorsOf,
-} from '../client/list.ts';
+import { acceptHeader, asKind, collectionPath, listAll, selectorsOf } from '../client/list.ts';
 import { errorFromStatus, isApiError, localError } from '../errors.ts';
 import { createWatchdog, linkSignals, type Random } from '../timing.ts';
 import type { ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 import { compareResourceVersions, type ObjectStore } from './store.ts';
-
-/** Which objects a cache holds. */
-export interface Selection extends ListOptions {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
 
 /** Whether this server can send its whole state through a watch (WatchList); shared by all reflectors of one server. */
 export interface StreamingLists {
@@ -36,7 +24,7 @@ export interface SessionTuning {
 
 /** What a connection works with. */
 export interface SessionOptions {
-  readonly selection: Selection;
+  readonly selection: WatchQuery;
   readonly store: ObjectStore;
   readonly transport: Transport;
   readonly discovery: Discovery;

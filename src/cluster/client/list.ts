@@ -1,25 +1,12 @@
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
+import type { WatchQuery } from '../../contracts/cluster.ts';
 import { isApiError, localError } from '../errors.ts';
 import type { ApiRequest, ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
 /** Which objects of a kind. */
-export interface ListOptions {
-  /** Default: all namespaces. */
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  /** Only objects of this name. */
-  readonly name?: string;
-  /** Only metadata is sent: for Secrets, ConfigMaps and other kinds whose content is not needed. */
-  readonly metadataOnly?: boolean;
-  /** Caches store only the ports and ready pods of EndpointSlices: addresses, nodes and hints change often and are the largest part. */
-  readonly endpointsOnly?: boolean;
-  /** Caches also store the last-applied annotation of kubectl. */
-  readonly lastApplied?: boolean;
-  /** The names of the field managers are stored, too. */
-  readonly managers?: boolean;
-}
+export type ListOptions = Pick<WatchQuery, 'namespace' | 'labelSelector' | 'name' | 'metadataOnly'>;
 
 /** Objects as of one moment, which `resourceVersion` names; a watch may start there. */
 export interface ListResult {
