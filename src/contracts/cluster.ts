@@ -157,12 +157,16 @@ export interface Metrics {
   read(question: MetricQuestion, signal: AbortSignal): Promise<MetricReading>;
 }
 
+/** News for people, as a Kubernetes Event says it. */
+export interface EventNews {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** Writes a Kubernetes Event and a log line, once per change. Never rejects. */
 export interface EventSink {
-  emit(
-    about: KubernetesObject,
-    event: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string },
-  ): void;
+  emit(about: KubernetesObject, event: EventNews): void;
 }
 
 /** Kinds that a Canary's spec names in addition to its workload. */

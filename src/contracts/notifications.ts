@@ -3,6 +3,7 @@ import type { Canary, Webhook } from '../api/canary/canary.ts';
 import type { Incident } from '../api/incident.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { HookAnswer, HookFacts } from '../api/observed.ts';
+import type { EventNews } from './cluster.ts';
 
 /** One piece of news for one alert of a Canary or Source. */
 export interface AlertNews {
@@ -30,15 +31,8 @@ export interface Alerts {
   send(news: AlertNews, signal: AbortSignal): Promise<AlertAnswer>;
 }
 
-/** News for webhooks of type event, as the Kubernetes Event says it. */
-export interface HookNews {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** News with its time in milliseconds since the epoch. */
-export interface HookEvent extends HookNews {
+/** News for webhooks of type event, with its time in milliseconds since the epoch. */
+export interface HookEvent extends EventNews {
   readonly timeMs: number;
 }
 

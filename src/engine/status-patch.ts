@@ -39,13 +39,6 @@ const escapedSurrogate = /\\u[dD][89a-fA-F]/;
 /** A condition without its times; `withCondition` sets them. */
 export type ConditionNews = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'>;
 
-/** News for people, as an event carries it. */
-export interface News {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-}
-
 const maximumMessageLength = 1024;
 
 /**

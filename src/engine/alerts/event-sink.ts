@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import type { Cluster, EventSink, Log } from '../../contracts/cluster.ts';
+import type { Cluster, EventNews, EventSink, Log } from '../../contracts/cluster.ts';
 import { createPlaces } from './delivery.ts';
 
 /** What the sink needs. `instance` names this process (host name or pod). */
@@ -60,7 +60,7 @@ export function createEventSink({ cluster, clock, log, instance }: EventSinkOpti
 
 function eventObject(
   about: KubernetesObject,
-  event: { type: string; reason: string; message: string },
+  event: EventNews,
   nowMs: number,
   instance: string,
 ): KubernetesObject {

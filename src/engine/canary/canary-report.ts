@@ -3,9 +3,9 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
+import type { EventNews } from '../../contracts/cluster.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import type { Failure } from '../failure.ts';
-import type { News } from '../status-patch.ts';
 import type { CanaryParts } from './context/context.ts';
 import type { Observation } from './context/observation.ts';
 import { sourceWriter } from './perform/write.ts';
@@ -101,7 +101,7 @@ export function emitFailure({ events }: CanaryParts, canary: Canary, { reason, m
 function emitNews(
   { events, eventHooks }: CanaryParts,
   { canary, status }: { canary: Canary; status: CanaryStatus },
-  news: readonly News[],
+  news: readonly EventNews[],
 ): void {
   for (const event of news) {
     events.emit(canary, event);

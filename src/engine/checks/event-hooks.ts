@@ -2,8 +2,8 @@ import { type Canary, hooksOf, type Webhook } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Clock } from '../../api/clock.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import type { Log } from '../../contracts/cluster.ts';
-import type { HookNews, Hooks } from '../../contracts/notifications.ts';
+import type { EventNews, Log } from '../../contracts/cluster.ts';
+import type { HookEvent, Hooks } from '../../contracts/notifications.ts';
 
 /** What sending Events to webhooks needs. */
 interface EventHookOptions {
@@ -16,7 +16,7 @@ interface EventHookOptions {
 
 /** Sends each Kubernetes Event of a Canary to its webhooks of type event. Their answers have no effect. */
 export interface EventHooks {
-  emit(canary: Canary, status: CanaryStatus, news: HookNews): void;
+  emit(canary: Canary, status: CanaryStatus, news: EventNews): void;
   /** Drops what is not sent yet. */
   stop(): void;
 }
@@ -29,11 +29,7 @@ export function createEventHooks({ hooks, clock, log, options }: EventHookOption
   const queues = new Map<string, { last: Promise<unknown>; pending: number }>();
   const stopping = new AbortController();
 
-  async function send(
-    canary: Canary,
-    status: CanaryStatus,
-    event: HookNews & { timeMs: number },
-  ): Promise<void> {
+  async function send(canary: Canary, status: CanaryStatus, event: HookEvent): Promise<void> {
     const { phase = '', run, lastAppliedSpec = '', lastAppliedCommit = '', canaryWeight = 0 } = status;
     const facts = {
       phase,

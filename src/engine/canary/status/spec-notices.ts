@@ -6,15 +6,9 @@ import { unsupportedFields, withoutEffectWith } from '../../../api/canary/unsupp
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
-import type { ReferenceKind, References } from '../../../contracts/cluster.ts';
+import type { EventNews, ReferenceKind, References } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
-import {
-  type ConditionNews,
-  findCondition,
-  type News,
-  withCondition,
-  withoutCondition,
-} from '../../status-patch.ts';
+import { type ConditionNews, findCondition, withCondition, withoutCondition } from '../../status-patch.ts';
 import { providerOf, type ReadParts } from '../context/observation.ts';
 
 /** Types of the conditions; used as reasons, too. */
@@ -109,8 +103,8 @@ export function withNotices(
 }
 
 /** Notices that say something new, as events. */
-export function newNotices(before: CanaryStatus | undefined, after: CanaryStatus): News[] {
-  return types.flatMap((type): News[] => {
+export function newNotices(before: CanaryStatus | undefined, after: CanaryStatus): EventNews[] {
+  return types.flatMap((type): EventNews[] => {
     const now = findCondition(after.conditions, type);
     if (!now || now.message === findCondition(before?.conditions, type)?.message) return [];
     return [{ type: 'Warning', reason: now.reason, message: now.message ?? '' }];

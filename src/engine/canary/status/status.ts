@@ -2,13 +2,13 @@ import { packStatus, unpackStatus, withShortCommit } from '../../../api/canary/b
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce, writtenCondition } from '../../../api/canary/status.ts';
 import { applyCrds, type Condition, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import type { EventNews } from '../../../contracts/cluster.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
   asStored,
   type ConditionNews,
   findCondition,
   mergePatchOf,
-  type News,
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
@@ -126,8 +126,8 @@ interface FailureOver {
 export function newsOf(
   before: CanaryStatus | undefined,
   after: CanaryStatus,
-  events: readonly News[],
-): News[] {
+  events: readonly EventNews[],
+): EventNews[] {
   const news = [...newNotices(before, after), ...events];
   const stalled = findCondition(after.conditions ?? [], 'Stalled');
   const known = findCondition(before?.conditions ?? [], 'Stalled');

@@ -8,7 +8,15 @@ import type { ApplyResult, PruneResult, SourceState } from '../context/state.ts'
 import { approveCommand, hashOf } from '../poll/approvals.ts';
 import type { NotPruned } from '../scope/prune-plan.ts';
 
-type News = Omit<ConditionNews, 'type'>;
+/** What one condition says. */
+export type News = Omit<ConditionNews, 'type'>;
+
+/** The condition is True. */
+export const yes = (reason: string, message: string): News => ({ status: 'True', reason, message });
+/** It is False. */
+export const no = (reason: string, message: string): News => ({ status: 'False', reason, message });
+/** It is Unknown. */
+export const unknown = (reason: string, message: string): News => ({ status: 'Unknown', reason, message });
 
 /**
  * The condition Healthy: False while one of the Source's Canaries is rejected or held (design section 2.2), and with `spec.wait` until every
@@ -18,31 +26,25 @@ export function healthyNews(
   { snapshot, health, canaries: names = new Set() }: Pick<SourceState, 'canaries' | 'snapshot' | 'health'>,
   canaries: readonly KubernetesObject[],
 ): News {
-  if (!snapshot)
-    return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
+  if (!snapshot) return unknown('NotRead', 'the repository has not been read yet');
   const rejectedOrHeld = canaries.flatMap((canary) => {
     const { phase, postPromotion, message = '' } = (canary.status ?? {}) as CanaryStatus;
     const isHeld = phase === 'Failed' || postPromotion?.state === 'Held';
     const key = namespacedName(canary);
     return isHeld && names.has(key) ? [`Canary ${key}: ${message}`] : [];
   });
-  if (rejectedOrHeld.length > 0)
-    return { status: 'False', reason: 'CanaryRejected', message: listed(rejectedOrHeld) };
+  if (rejectedOrHeld.length > 0) return no('CanaryRejected', listed(rejectedOrHeld));
   const { objects = 0, failed = [], progressing = [], isLate = false } = health ?? {};
-  if (failed.length > 0)
-    return { status: 'False', reason: 'Unhealthy', message: listed([...failed, ...progressing]) };
+  if (failed.length > 0) return no('Unhealthy', listed([...failed, ...progressing]));
   if (progressing.length > 0) {
     const message = listed(progressing);
-    if (isLate)
-      return { status: 'False', reason: 'HealthTimeout', message: `not within spec.timeout: ${message}` };
-    return { status: 'Unknown', reason: 'Progressing', message };
+    return isLate
+      ? no('HealthTimeout', `not within spec.timeout: ${message}`)
+      : unknown('Progressing', message);
   }
   const works = health ? `${objects} ${objects === 1 ? 'object works' : 'objects work'}; ` : '';
-  return {
-    status: 'True',
-    reason: 'Healthy',
-    message: `${works}${names.size} ${names.size === 1 ? 'Canary' : 'Canaries'}, none rejected or held`,
-  };
+  const count = `${names.size} ${names.size === 1 ? 'Canary' : 'Canaries'}`;
+  return yes('Healthy', `${works}${count}, none rejected or held`);
 }
 
 /** Reasons that end with what a person changes in the Source, in Git or in the cluster, beside objects that are refused for good. */
@@ -77,35 +79,29 @@ export function stalledNews(
 export function prunedNews(
   source: Source,
   { pruned, snapshot }: Pick<SourceState, 'pruned' | 'snapshot'>,
-): Omit<ConditionNews, 'type'> | undefined {
+): News | undefined {
   if (source.spec.prune !== true || !pruned || !snapshot) return undefined;
   const { plan, failures, changed, unread } = pruned;
-  if (unread !== undefined) return { status: 'Unknown', reason: 'NotDecided', message: unread };
+  if (unread !== undefined) return unknown('NotDecided', unread);
   const [failure] = failures;
-  if (failure)
-    return {
-      status: 'False',
-      reason: failure.reason,
-      message: listed(failures.map(({ message }) => message)),
-    };
+  if (failure) return no(failure.reason, listed(failures.map(({ message }) => message)));
   if (plan.toApprove.length > 0) return toApprove(source, pruned, snapshot.commit.commit);
   const handedBack = plan.handBack.map((object) => ({ object, why: handingBack }));
   const going = [...plan.waiting, ...handedBack, ...changed];
-  if (going.length > 0)
-    return { status: 'Unknown', reason: 'Pruning', message: listed(going.map(notPrunedText)) };
+  if (going.length > 0) return unknown('Pruning', listed(going.map(notPrunedText)));
   const kept = plan.kept.length > 0 ? `; kept: ${listed(plan.kept.map(notPrunedText))}` : '';
-  return { status: 'True', reason: 'Pruned', message: `objects that left Git were deleted${kept}` };
+  return yes('Pruned', `objects that left Git were deleted${kept}`);
 }
 
 const handingBack = 'its target takes the traffic back first';
 
-function toApprove(source: Source, { plan }: PruneResult, commit: string): Omit<ConditionNews, 'type'> {
+function toApprove(source: Source, { plan }: PruneResult, commit: string): News {
   const { guard, toApprove: objects } = plan;
   const why = guard ?? 'deleting them deletes other objects or data too';
   const gone = objects.length === 1 ? '1 object is' : `${objects.length} objects are`;
   const command = approveCommand(source, `prune:${hashOf(objects)}`);
   const message = `${gone} no longer in Git at ${commit.slice(0, 7)}, and ${why}; run ${command} to delete ${listed(objects.map(describe))}`;
-  return { status: 'False', reason: 'PruneNeedsApproval', message };
+  return no('PruneNeedsApproval', message);
 }
 
 function notPrunedText({ object, why }: NotPruned): string {
@@ -120,36 +116,30 @@ export function driftNews(
   { result, drift }: Pick<SourceState, 'result' | 'drift'>,
   before: Condition | undefined,
   nowMs: number,
-): Omit<ConditionNews, 'type'> | undefined {
+): News | undefined {
   const refused = (result?.failures ?? []).filter(({ reason }) => reason === 'FieldConflict');
-  if (refused.length > 0)
-    return {
-      status: 'True',
-      reason: 'FieldConflict',
-      message: listed(refused.map(({ message }) => message)),
-    };
+  if (refused.length > 0) return yes('FieldConflict', listed(refused.map(({ message }) => message)));
   const contended = drift.contended(nowMs);
   if (contended.length > 0) {
     const message = `another writer keeps changing it, so it is corrected at each poll only: ${listed(contended)}`;
-    return { status: 'True', reason: 'Contested', message };
+    return yes('Contested', message);
   }
   const last = drift.last();
   if (!last) return before && before.status === 'False' ? before : undefined;
   const time = new Date(last.timeMs).toISOString();
-  return { status: 'False', reason: 'Corrected', message: `${last.message}; corrected at ${time}` };
+  return no('Corrected', `${last.message}; corrected at ${time}`);
 }
 
 /** Condition Verified: who signed head, or why its signature does not count; none where no signature is asked for. */
 export function verifiedNews(
   { spec }: Source,
   { head, problem, signer }: Pick<SourceState, 'head' | 'problem' | 'signer'>,
-): Omit<ConditionNews, 'type'> | undefined {
+): News | undefined {
   if (!spec.verify) return undefined;
   if (problem?.reason === 'NotVerified' || problem?.reason === 'SignersUnusable')
-    return { status: 'False', reason: problem.reason, message: problem.message };
-  if (!head || signer === undefined)
-    return { status: 'Unknown', reason: 'NotRead', message: 'no signature was verified yet' };
-  return { status: 'True', reason: 'Verified', message: `${head.commit.slice(0, 7)} is signed by ${signer}` };
+    return no(problem.reason, problem.message);
+  if (!head || signer === undefined) return unknown('NotRead', 'no signature was verified yet');
+  return yes('Verified', `${head.commit.slice(0, 7)} is signed by ${signer}`);
 }
 
 /** Who else wrote what Git says: an event each time, and what was put back is counted. */

@@ -3,7 +3,7 @@ import { annotationPrefix, approveAnnotation, syncAnnotation } from '../../../ap
 import type { RequestAnswer } from '../../../api/canary/status.ts';
 import { beginningOf } from '../../../api/limits.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
-import type { News } from '../../status-patch.ts';
+import type { EventNews } from '../../../contracts/cluster.ts';
 import type { SourceRequests, SourceState } from '../context/state.ts';
 import { approvalOf, doBothWait, readRequest } from '../poll/approvals.ts';
 
@@ -43,7 +43,7 @@ export function answered(
 }
 
 /** News of the answers that a status has and the one before had not. */
-export function newsOfAnswers(before: SourceStatus | undefined, next: SourceStatus): News[] {
+export function newsOfAnswers(before: SourceStatus | undefined, next: SourceStatus): EventNews[] {
   return Object.entries(next.answers ?? {}).flatMap(([verb, { result, reason, message, time }]) => {
     if (before?.answers?.[verb]?.time === time) return [];
     const type = result === 'Done' ? ('Normal' as const) : ('Warning' as const);

@@ -9,12 +9,11 @@ import {
 } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import { type Source, type SourceStatus, sourceTimeoutMs } from '../../../api/source/source.ts';
+import type { EventNews } from '../../../contracts/cluster.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
 import {
   asStored,
-  type ConditionNews,
-  type News as EventNews,
   findCondition,
   listed,
   mergePatchOf,
@@ -25,11 +24,19 @@ import type { SourceContext, SourceWatch } from '../context/context.ts';
 import type { SourceHealth, SourceState } from '../context/state.ts';
 import { approvalOf } from '../poll/approvals.ts';
 import { isCanary } from '../scope/canary-objects.ts';
-import { driftNews, healthyNews, prunedNews, stalledNews, verifiedNews } from './conditions.ts';
+import {
+  driftNews,
+  healthyNews,
+  type News,
+  no,
+  prunedNews,
+  stalledNews,
+  unknown,
+  verifiedNews,
+  yes,
+} from './conditions.ts';
 import { healthOf } from './health.ts';
 import { answered, newsOfAnswers } from './requests.ts';
-
-type News = Omit<ConditionNews, 'type'>;
 
 /** The status of a Source from what is known about it; conditions and times move only when there is news. */
 function sourceStatus(
@@ -150,7 +157,7 @@ function report(
   for (const news of answers) parts.events.emit(source, news);
   // What the status does not keep would be told again with each poll.
   if (incident && !lost.includes('problem')) parts.sourceAlerts?.tell(source, incident);
-  const ready = next.conditions?.find(({ type }) => type === 'Ready');
+  const ready = findCondition(next.conditions, 'Ready');
   const before = findCondition(source.status?.conditions, 'Ready');
   // A commit that changes nothing of a Source is no news: of a thousand in one repository, each commit is about a few.
   const isSame = before?.status === ready?.status && before?.reason === ready?.reason;
@@ -186,13 +193,13 @@ function outdated(lost: readonly string[]): EventNews {
 
 function fetchedNews({ head, problem }: SourceState): News {
   if (problem?.condition === 'Fetched') return no(problem.reason, problem.message);
-  if (!head) return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
+  if (!head) return unknown('NotRead', 'the repository has not been read yet');
   return yes('Fetched', `at ${head.commit.slice(0, 7)} ${head.subject}`);
 }
 
 function renderedNews({ snapshot, problem }: SourceState): News {
   if (problem?.condition === 'Rendered') return no(problem.reason, problem.message);
-  if (!snapshot) return { status: 'Unknown', reason: 'NotRead', message: 'nothing was rendered yet' };
+  if (!snapshot) return unknown('NotRead', 'nothing was rendered yet');
   const { problems, objects } = snapshot;
   if (problems.length === 0) return yes('Rendered', `${objects} objects`);
   return no('InvalidManifests', listed(problems.map(formatProblem)));
@@ -201,13 +208,9 @@ function renderedNews({ snapshot, problem }: SourceState): News {
 function appliedNews({ spec }: Source, { result, snapshot }: SourceState): News {
   if (spec.apply === false)
     return yes('ApplyDisabled', 'spec.apply is false: another tool applies the objects');
-  if (!result || !snapshot)
-    return { status: 'Unknown', reason: 'NotApplied', message: 'nothing was applied yet' };
+  if (!result || !snapshot) return unknown('NotApplied', 'nothing was applied yet');
   const { commit } = snapshot.commit;
-  if (result.commit !== commit) {
-    const message = `${commit.slice(0, 7)} was not applied yet`;
-    return { status: 'Unknown', reason: 'NotApplied', message };
-  }
+  if (result.commit !== commit) return unknown('NotApplied', `${commit.slice(0, 7)} was not applied yet`);
   const [first] = result.failures;
   if (first) return no(first.reason, listed(result.failures.map(({ message }) => message)));
   return yes('Applied', `${result.applied} objects at ${commit.slice(0, 7)}`);
@@ -216,7 +219,7 @@ function appliedNews({ spec }: Source, { result, snapshot }: SourceState): News 
 function conflictedNews({ result }: SourceState): News | undefined {
   const conflicts = (result?.failures ?? []).filter(({ reason }) => reason === 'Conflicted');
   if (conflicts.length === 0) return undefined;
-  return { status: 'True', reason: 'OtherOwner', message: listed(conflicts.map(({ message }) => message)) };
+  return yes('OtherOwner', listed(conflicts.map(({ message }) => message)));
 }
 
 function readyNews(source: Source, state: SourceState, parts: readonly News[]): News {
@@ -264,14 +267,6 @@ function countsOf(
     canaries: plans.length,
     ...(removed ? { pruned: removed } : {}),
   };
-}
-
-function yes(reason: string, message: string): News {
-  return { status: 'True', reason, message };
-}
-
-function no(reason: string, message: string): News {
-  return { status: 'False', reason, message };
 }
 
 /**
