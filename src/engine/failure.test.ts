@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EngineError, failureOf } from './failure.ts';
+import { EngineError, failureOf, joinFailures } from './failure.ts';
 
 test('a failure that was sorted before keeps its reason and its message', () => {
   const failure = failureOf(
@@ -12,5 +12,17 @@ test('a failure that was sorted before keeps its reason and its message', () => 
     reason: 'ReleaseUnknown',
     message: 'the manifests of release v1:0e71 are gone',
     transient: true,
+  });
+});
+
+test('several failures are one, which a person must end as soon as one of them needs that', () => {
+  const transient = new EngineError('ServiceMissing', 'Service shop/web-canary is not there', true);
+  const lasting = { reason: 'Forbidden', message: 'create Secret shop/web: forbidden', transient: false };
+  expect(joinFailures([undefined, undefined])).toBeUndefined();
+  expect(joinFailures([undefined, transient])).toBe(transient);
+  expect(joinFailures([transient, lasting])).toEqual({
+    reason: 'ServiceMissing',
+    message: 'Service shop/web-canary is not there; create Secret shop/web: forbidden',
+    transient: false,
   });
 });

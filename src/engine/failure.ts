@@ -40,6 +40,15 @@ function isFailure(error: unknown): error is Failure {
   return typeof reason === 'string' && typeof message === 'string' && typeof transient === 'boolean';
 }
 
+/** Several failures as one, with the reason of the first; undefined when there is none. */
+export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Failure | undefined {
+  const found = failures.filter((failure) => failure !== undefined);
+  const [first] = found;
+  if (!first || found.length === 1) return first;
+  const message = found.map((failure) => failure.message).join('; ');
+  return { reason: first.reason, message, transient: found.every(({ transient }) => transient) };
+}
+
 /** For what is not as it was sent, or would not be: what is waited for never comes, and only a person can change that. */
 export function notKept(what: string, when = 'right after it was written'): EngineError {
   return new EngineError(

@@ -2,8 +2,7 @@
 
 import { planOf, trafficAt } from '../api/canary/plan.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
-import type { ReadContext } from '../engine/canary/context/observation.ts';
-import { routerOf } from '../engine/canary/context/routers.ts';
+import { type ReadContext, routerOf } from '../engine/canary/context/observation.ts';
 import { bytesOf, type ReleaseBytes } from '../engine/canary/observe/releases.ts';
 import { wantedRoutes, wantedServices } from '../engine/canary/observe/routes.ts';
 import { runOf, soundRecord } from '../rollout/world.ts';

@@ -1,7 +1,7 @@
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
-import { routeReferences } from '../../engine/canary/context/routers.ts';
+import { routeReferences } from '../../engine/canary/context/observation.ts';
 import { routerFor } from '../../providers/routing/table.ts';
 import { sideNames, workloadKind } from '../../workload/kinds.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';

@@ -1,13 +1,42 @@
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import type { Metrics, OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
+import type { Alerts, Hooks } from '../../contracts/notifications.ts';
+import { createAlertOutbox } from '../alerts/alert-outbox.ts';
+import { createChecks } from '../checks/checks.ts';
+import { createEventHooks } from '../checks/event-hooks.ts';
 import { failureOf } from '../failure.ts';
 import { createWorkQueue, type WorkQueue } from '../work-queue.ts';
 import { affects, canariesOfSameTarget, mayName } from './affected.ts';
-import { type CanaryControllerOptions, canaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
-import { type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
+import type { CanaryParts } from './context/context.ts';
+import { type NamespaceView, type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
+import { createAfterRevert, createLostRecords, type Reproduced } from './context/reproduction.ts';
 import { createShadowPass, deferToFlagger } from './hands-off-pass.ts';
 import { specsOf } from './status/spec-in-force.ts';
 import { kindsByNamespace, watchKey } from './watches.ts';
+
+/** The parts of the controller of all Canaries. */
+interface CanaryControllerOptions
+  extends Omit<
+    CanaryParts,
+    'canaries' | 'namespace' | 'checks' | 'afterRevert' | 'lostRecords' | 'outbox' | 'eventHooks' | 'drift'
+  > {
+  readonly openWatch: OpenWatch;
+  readonly metrics: Metrics;
+  readonly alerts: Alerts;
+  readonly hooks: Hooks;
+  /** Renders a Canary's release at an older commit again. */
+  readonly reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>;
+  /** The set of all Canaries. */
+  readonly canaries: WatchedSet;
+  /** Decisions are only logged, and nothing is written. */
+  readonly isShadow: boolean;
+  /** Whether a Canary is ours; what is not is left alone. */
+  readonly isOurs: (canary: KubernetesObject) => boolean;
+  readonly random: () => number;
+  /** Called after each pass, for metrics. */
+  readonly onPass?: (key: string, durationMs: number, succeeded: boolean) => void;
+}
 
 /** Reconciles every Canary, independent of the others. */
 export interface CanaryController {
@@ -140,4 +169,36 @@ function newQueue(
       log.warn({ canary, reason, retryAfterMs, ...thrown }, `could not reconcile the Canary: ${message}`);
     },
   });
+}
+
+/** How the parts reach the loop. */
+interface Loop {
+  /** Reconciles a Canary now. */
+  readonly wake: (key: string) => void;
+  readonly namespace: (namespace: string) => NamespaceView;
+}
+
+/** Starts the checks, alerts and comparisons that run beside the loop, with nothing under way. */
+function canaryParts(options: CanaryControllerOptions, { wake, namespace }: Loop): CanaryParts {
+  const { canaries, clock, heads, hooks, metrics, reproduce } = options;
+  const ours = () => canaries.list().filter(options.isOurs);
+  return {
+    ...options,
+    checks: createChecks({ metrics, hooks, clock, onDone: wake }),
+    eventHooks: createEventHooks(options),
+    outbox: createAlertOutbox({ ...options, onAnswer: wake }),
+    drift: new Map(),
+    afterRevert: createAfterRevert(reproduce, wake, clock),
+    lostRecords: createLostRecords(heads, reproduce, clock, wake),
+    canaries: {
+      get(key) {
+        const [namespace, name = ''] = key.split('/');
+        const canary = canaries.get(namespace, name);
+        return canary && options.isOurs(canary) ? canary : undefined;
+      },
+      list: ours,
+      remember: (object) => canaries.remember(object),
+    },
+    namespace,
+  };
 }

@@ -7,14 +7,13 @@ import {
   referenceOf,
 } from '../../api/kubernetes.ts';
 import { isOfHoldfast, managedFieldsOf, newestOf } from '../../workload/compare/managed-fields.ts';
-import { type Failure, failureOf, isStale } from '../failure.ts';
+import { type Failure, failureOf, isStale, joinFailures } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, reportUndecided } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { createDeletions } from './deletions.ts';
 import { type CanaryInForce, canaryInForce, canaryToTell } from './status/spec-in-force.ts';
-import { joinFailures } from './status/status.ts';
 import { reportDueMs } from './status/stopped.ts';
 import { readAnew } from './watches.ts';
 import { type Contention, createWritePace, type WritePace } from './write-pace.ts';

@@ -5,7 +5,7 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { EventNews } from '../../contracts/cluster.ts';
 import type { Decision } from '../../rollout/outcome.ts';
-import type { Failure } from '../failure.ts';
+import { type Failure, joinFailures } from '../failure.ts';
 import type { CanaryParts } from './context/context.ts';
 import type { Observation } from './context/observation.ts';
 import { sourceWriter } from './perform/write.ts';
@@ -13,7 +13,6 @@ import type { CanaryInForce } from './status/spec-in-force.ts';
 import {
   type EngineFindings,
   isReported,
-  joinFailures,
   newsOf,
   withEngineConditions,
   writeStatus,

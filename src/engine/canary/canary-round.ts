@@ -11,7 +11,7 @@ import {
 } from '../../api/kubernetes.ts';
 import { soonest } from '../../api/time.ts';
 import { checkSubject } from '../checks/checks.ts';
-import { type Failure, failureOf, isStale } from '../failure.ts';
+import { type Failure, failureOf, isStale, joinFailures } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
 import type { CanaryParts } from './context/context.ts';
 import type { Deletion } from './deletions.ts';
@@ -23,7 +23,7 @@ import { type Performed, performAll } from './perform/perform.ts';
 import { sourceWriter } from './perform/write.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
-import { isReported, joinFailures } from './status/status.ts';
+import { isReported } from './status/status.ts';
 import { deletionFreshMsOf, readWhole } from './watches.ts';
 import type { Contention, Written } from './write-pace.ts';
 

@@ -15,8 +15,12 @@ import { type ScalerSpec, scalerKindOf } from '../../workload/scaler.ts';
 import { findCondition } from '../status-patch.ts';
 import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
-import type { EngineOptions, Observation, ReadParts } from './context/observation.ts';
-import { routeReferences } from './context/routers.ts';
+import {
+  type EngineOptions,
+  type Observation,
+  type ReadParts,
+  routeReferences,
+} from './context/observation.ts';
 import { specsOf } from './status/spec-in-force.ts';
 
 type WatchParts = Pick<ReadParts, 'routing'> & {

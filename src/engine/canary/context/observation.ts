@@ -3,11 +3,13 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Cluster, Log, MetricQuestion } from '../../../contracts/cluster.ts';
-import type { RouteSettings, Routing } from '../../../contracts/routing.ts';
+import type { RouteReference, Router, RouteSettings, Routing } from '../../../contracts/routing.ts';
 import type { ConfigCopyView, ForeignChange } from '../../../health/workload-view.ts';
 import type { ServicePort, WorkloadSettings } from '../../../release/release.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
+import { serviceNames } from '../../../workload/shared/metadata.ts';
 import type { Checks } from '../../checks/checks.ts';
+import { unknownProvider } from '../../failure.ts';
 import type { Records } from '../../records/records.ts';
 import type { FreezeWatch } from './freeze-watch.ts';
 import type { Head, Heads } from './heads.ts';
@@ -38,6 +40,19 @@ export interface EngineOptions {
 /** The routing provider of a Canary. */
 export function providerOf(canary: Canary, options: Pick<EngineOptions, 'defaultProvider'>): string {
   return canary.spec.provider ?? options.defaultProvider;
+}
+
+/** The router of a provider. Throws EngineError UnknownProvider. */
+export function routerOf(parts: Pick<ReadParts, 'routing'>, provider: string): Router {
+  const router = parts.routing(provider);
+  if (!router) throw unknownProvider(provider);
+  return router;
+}
+
+/** The objects that a router reads and writes for a Canary. */
+export function routeReferences(router: Router, canary: Canary): readonly RouteReference[] {
+  const names = serviceNames(canary);
+  return router.references?.(canary, names) ?? router.kinds.map((kind) => ({ ...kind, name: names.apex }));
 }
 
 /** Reads releases of Canaries from their live targets (design section 2.5), and the config of releases that is not in Git. */

@@ -18,8 +18,13 @@ import {
 } from '../../../workload/shared/metadata.ts';
 import { EngineError } from '../../failure.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';
-import type { Observation, ReadContext, ReadParts } from '../context/observation.ts';
-import { routeReferences, routerOf } from '../context/routers.ts';
+import {
+  type Observation,
+  type ReadContext,
+  type ReadParts,
+  routeReferences,
+  routerOf,
+} from '../context/observation.ts';
 import { bytesOf } from './releases.ts';
 
 /**

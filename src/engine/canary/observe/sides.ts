@@ -14,8 +14,7 @@ import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../../work
 import { serviceNames } from '../../../workload/shared/metadata.ts';
 import type { RevisionPods } from '../../../workload/shared/workload-kind.ts';
 import { type NamespaceView, serviceKind, viewSource } from '../context/namespace-view.ts';
-import type { ReadParts } from '../context/observation.ts';
-import { routerOf } from '../context/routers.ts';
+import { type ReadParts, routerOf } from '../context/observation.ts';
 import { labelOf, liveRoutes, routeContext, routeInGit, successorOf } from './routes.ts';
 
 /** The workloads of both sides as they are in the cluster; one and the same object where they share it. */

@@ -1,5 +1,5 @@
 import type { Action } from '../../../rollout/outcome.ts';
-import type { Failure } from '../../failure.ts';
+import { type Failure, joinFailures } from '../../failure.ts';
 
 /** What an action does, in a few words for people who look before it is done. `inPlace`: both sides are pods of one workload. */
 export function describeAction(action: Action, inPlace = false): string {
@@ -81,16 +81,13 @@ export interface ActionFailure {
   readonly failure: Failure;
 }
 
-/** All failures as one: the reason of the first, each action with what it was about, and why it failed. */
+/** All failures as one: each action with what it was about, and why it failed. */
 export function joinActionFailures(
   failures: readonly ActionFailure[],
   inPlace: boolean,
 ): Failure | undefined {
-  const [first] = failures;
-  if (!first) return undefined;
-  const lines = failures.map(
-    ({ action, failure }) => `${action.type} (${describeAction(action, inPlace)}): ${failure.message}`,
-  );
-  const transient = failures.every(({ failure }) => failure.transient);
-  return { reason: first.failure.reason, message: lines.join('; '), transient };
+  const each = failures.map(({ action, failure: { reason, message, transient } }) => {
+    return { reason, message: `${action.type} (${describeAction(action, inPlace)}): ${message}`, transient };
+  });
+  return joinFailures(each);
 }

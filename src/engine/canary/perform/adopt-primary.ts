@@ -17,7 +17,7 @@ import { configAnnotation, serviceNames } from '../../../workload/shared/metadat
 import { StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
-import { routeReferences, routerOf } from '../context/routers.ts';
+import { routeReferences, routerOf } from '../context/observation.ts';
 import { bytesOf } from '../observe/releases.ts';
 import { wantedRoutes } from '../observe/routes.ts';
 import { ensureFresh, patchRollout } from './write.ts';

@@ -22,7 +22,7 @@ import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/
 import { failureOf, isStale, notKept } from '../../failure.ts';
 import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
-import { routerOf } from '../context/routers.ts';
+import { routerOf } from '../context/observation.ts';
 import { liveRoutes } from '../observe/routes.ts';
 import { kindsOf } from '../watches.ts';
 import { ensureFresh } from './write.ts';

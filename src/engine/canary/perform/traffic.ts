@@ -7,7 +7,7 @@ import { withMark } from '../../applied.ts';
 import { EngineError, failureOf, isStale, notKept } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
-import { routerOf } from '../context/routers.ts';
+import { routerOf } from '../context/observation.ts';
 import {
   hasPorts,
   labelOf,

@@ -24,7 +24,7 @@ import { withAccountTaken } from '../../applied.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
 import { notKept, StaleView } from '../../failure.ts';
 import type { ActionContext, CanaryParts } from '../context/context.ts';
-import { routeReferences, routerOf } from '../context/routers.ts';
+import { routeReferences, routerOf } from '../context/observation.ts';
 
 /**
  * Applies an object unless the cluster has it already; true when a request was made. The write carries the live version (S17). `mark`: see

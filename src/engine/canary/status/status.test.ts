@@ -8,7 +8,7 @@ import { EngineError } from '../../failure.ts';
 import { mergePatchOf } from '../../status-patch.ts';
 import { withRemainingChanges } from '../context/reproduction.ts';
 import { keepsStatus, withoutUndone } from '../perform/order.ts';
-import { joinFailures, withEngineConditions } from './status.ts';
+import { withEngineConditions } from './status.ts';
 
 const firstMs = Date.parse('2026-01-01T00:00:00Z');
 const failure = new EngineError('Forbidden', 'create Secret shop/web: forbidden');
@@ -121,17 +121,6 @@ test.each([
     ]);
   },
 );
-
-test('several failures are one, which a person must end as soon as one of them needs that', () => {
-  const transient = new EngineError('ServiceMissing', 'Service shop/web-canary is not there', true);
-  expect(joinFailures([undefined, undefined])).toBeUndefined();
-  expect(joinFailures([undefined, transient])).toBe(transient);
-  expect(joinFailures([transient, failure])).toEqual({
-    reason: 'ServiceMissing',
-    message: 'Service shop/web-canary is not there; create Secret shop/web: forbidden',
-    transient: false,
-  });
-});
 
 const nowMs = Date.parse('2026-01-01T00:00:00Z');
 const time = '2025-12-31T00:00:00.000Z';

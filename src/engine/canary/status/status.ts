@@ -138,15 +138,6 @@ export function newsOf(
   return [...news, { type: 'Warning', reason, message }];
 }
 
-/** Several failures as one, with the reason of the first; undefined when there is none. */
-export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Failure | undefined {
-  const found = failures.filter((failure) => failure !== undefined);
-  const [first] = found;
-  if (!first || found.length === 1) return first;
-  const message = found.map((failure) => failure.message).join('; ');
-  return { reason: first.reason, message, transient: found.every(({ transient }) => transient) };
-}
-
 /** The conditions report exactly this already. */
 export function isReported(status: CanaryStatus | undefined, { reason, message }: Failure): boolean {
   const ready = findCondition(status?.conditions, 'Ready');
