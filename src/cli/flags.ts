@@ -16,31 +16,35 @@ export function kubeconfigOption(
   return new Option('--kubeconfig <file>', description).argParser(matching(/./, 'must name a file.'));
 }
 
-/** `--context` of every command that talks to a cluster as a person. An empty one, as of a variable that is not set, would be another cluster. */
-export function contextOption(): Option {
-  return new Option('--context <name>', 'context of the kubeconfig (default: its current one)').argParser(
-    matching(/./, 'must name a context of the kubeconfig.'),
-  );
+/** Adds the cluster of a person. An empty context, as of a variable that is not set, would be another cluster. */
+export function withClusterFlags(command: Command): Command {
+  return command
+    .addOption(kubeconfigOption())
+    .option(
+      '--context <name>',
+      'context of the kubeconfig (default: its current one)',
+      matching(/./, 'must name a context of the kubeconfig.'),
+    );
 }
 
-/** `-n` of the objects that a command is about. */
-export function namespaceOption(): Option {
-  return new Option('-n, --namespace <name>', 'namespace (default: the one of the kubeconfig)').argParser(
+/** Adds the cluster and the namespace. */
+export function withPlace(command: Command): Command {
+  return withClusterFlags(command).option(
+    '-n, --namespace <name>',
+    'namespace (default: the one of the kubeconfig)',
     namespaceName,
   );
 }
 
-/** `-l` of the objects that a command is about. Empty labels, as of a variable that is not set, would choose every object. */
-export function selectorOption(): Option {
-  return new Option(
-    '-l, --selector <labels>',
-    'only objects with these labels, for example team=shop,tier!=test',
-  ).argParser(matching(/[^\s,]/, 'must name labels, such as team=shop.'));
-}
-
-/** `-A`, in place of `-n`. */
-export function allNamespacesOption(): Option {
-  return new Option('-A, --all-namespaces', 'all namespaces');
+/** Adds the flags of `SubjectFlags`. Empty labels, as of a variable that is not set, would choose every object. */
+export function withSubjectFlags(command: Command): Command {
+  return withPlace(command)
+    .option('-A, --all-namespaces', 'all namespaces')
+    .option(
+      '-l, --selector <labels>',
+      'only objects with these labels, for example team=shop,tier!=test',
+      matching(/[^\s,]/, 'must name labels, such as team=shop.'),
+    );
 }
 
 /** The namespace of Holdfast itself. `flag`: `--namespace`, or `--holdfast-namespace` where `-n` has another meaning. */
@@ -90,7 +94,7 @@ export function ingressClassOption(): Option {
 }
 
 /** `-o`, with a closed list of formats. */
-export function outputOption(preset: string, formats: readonly string[]): Option {
+export function outputOption(preset = 'text', formats: readonly string[] = ['text', 'json', 'yaml']): Option {
   return new Option('-o, --output <format>', 'output format').choices(formats).default(preset);
 }
 

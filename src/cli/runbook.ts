@@ -9,9 +9,9 @@ import { applySetId } from '../engine/apply-set.ts';
 import { type DataFormat, printable } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { type ClusterFlags, outputOption } from './flags.ts';
+import { type ClusterFlags, outputOption, withPlace } from './flags.ts';
 import { readAll, readOne } from './objects.ts';
-import { nameIn, type RequestClient, withPlace } from './requests/request.ts';
+import { nameIn, type RequestClient } from './requests/request.ts';
 import runbooks from './runbooks.json' with { type: 'json' };
 
 /** The lines of docs/runbooks by reason, so that a runbook can be read wherever the program is. */
@@ -32,7 +32,7 @@ export const runbookCommand: CliCommand = {
         )
         .argument('[subject]', 'NAME or canary/NAME, or a reason (default: list the reasons)'),
     )
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .addOption(outputOption())
       .action(async (subject: string | undefined, flags: RunbookFlags) => {
         const { output } = flags;
         if (subject === undefined) {

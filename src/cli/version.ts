@@ -4,13 +4,7 @@ import { type CommandResult, type DataFormat, printable } from '../terminal/outp
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { failureBody } from './failure.ts';
-import {
-  type ClusterFlags,
-  contextOption,
-  holdfastNamespaceOption,
-  kubeconfigOption,
-  outputOption,
-} from './flags.ts';
+import { type ClusterFlags, holdfastNamespaceOption, outputOption, withClusterFlags } from './flags.ts';
 import { readLeader } from './leader.ts';
 
 interface VersionFlags extends ClusterFlags {
@@ -25,12 +19,10 @@ type Controller = { readonly version: string; readonly holder: string } | { read
 /** `holdfast version`: of this program, and of the controller that leads in the cluster. */
 export const versionCommand: CliCommand = {
   register(command, context) {
-    command
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
+    withClusterFlags(command)
       .addOption(holdfastNamespaceOption('--holdfast-namespace'))
       .option('--client', 'only the version of this program; asks no cluster')
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .addOption(outputOption())
       .action(async (flags: VersionFlags) => {
         const { version } = context;
         const controller = flags.client ? undefined : await askedController(flags, version);

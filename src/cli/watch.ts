@@ -13,8 +13,8 @@ import {
   wrapAfterLabel,
 } from '../terminal/timeline/rows.ts';
 import { type CliCommand, untilInterrupted, withConnection } from './command.ts';
-import { outputOption } from './flags.ts';
-import { nameIn, type ObjectFlags, withPlace } from './requests/request.ts';
+import { outputOption, withPlace } from './flags.ts';
+import { nameIn, type ObjectFlags } from './requests/request.ts';
 import { type WatchEvent, watchOne } from './watch-canary.ts';
 
 /** One way of showing it. */

@@ -16,11 +16,10 @@ import {
 import {
   asUserOption,
   type ClusterFlags,
-  contextOption,
   holdfastNamespaceOption,
-  kubeconfigOption,
   outputOption,
   releaseLimitsIn,
+  withClusterFlags,
 } from '../flags.ts';
 import { outboundClient } from '../outbound.ts';
 import { check } from './checks.ts';
@@ -45,18 +44,18 @@ const controllerFlagNames = [
 /** `holdfast check`: whether everything Holdfast depends on is there, before it is needed. */
 export const checkCommand: CliCommand = {
   register(command, context) {
-    command
-      .description(
-        'check the API server, CRDs, RBAC, Git and metrics that Holdfast depends on; exit code 1 if a check fails',
-      )
-      .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
+    withClusterFlags(
+      command
+        .description(
+          'check the API server, CRDs, RBAC, Git and metrics that Holdfast depends on; exit code 1 if a check fails',
+        )
+        .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', []),
+    )
       .addOption(holdfastNamespaceOption('--namespace'))
       .addOption(new Option('-n <name>').argParser(refuseShort).hideHelp())
       .addOption(asUserOption());
     withControllerFlags(command, controllerFlagNames)
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .addOption(outputOption())
       .action(async (flags: CheckFlags) => {
         const { output } = flags;
         const sources = await readSourceFiles(flags.source);

@@ -18,11 +18,11 @@ import {
 } from '../../terminal/output.ts';
 import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
-import { outputOption, type SubjectFlags } from '../flags.ts';
+import { outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';
 import { noneFound, readAll } from '../objects.ts';
 import { reportSilence } from '../watch-canary.ts';
 import { type Concern, concernOf, type EventLine, eventLine, inOrder } from './event-lines.ts';
-import { readSubjects, withSubjects } from './subjects.ts';
+import { readSubjects } from './subjects.ts';
 
 interface EventFlags extends SubjectFlags {
   readonly watch?: boolean;
@@ -32,16 +32,18 @@ interface EventFlags extends SubjectFlags {
 /** `holdfast events`: what was reported about Canaries and Sources and what belongs to them. */
 export const eventsCommand: CliCommand = {
   register(command, context) {
-    command.description(
-      'list the Events of Canaries with their workloads, pods, Services, scalers and routes, and of Sources with their Canaries, the newest last',
-    );
-    withSubjects(
-      command,
-      '[subject]',
-      'canary/NAME or source/NAME; NAME alone is a Canary (default: all of the namespace)',
+    withSubjectFlags(
+      command
+        .description(
+          'list the Events of Canaries with their workloads, pods, Services, scalers and routes, and of Sources with their Canaries, the newest last',
+        )
+        .argument(
+          '[subject]',
+          'canary/NAME or source/NAME; NAME alone is a Canary (default: all of the namespace)',
+        ),
     )
       .option('-w, --watch', 'go on with new Events until you press Ctrl-C')
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .addOption(outputOption())
       .action(async (subject: string | undefined, flags: EventFlags) => {
         if (flags.watch && flags.output === 'yaml')
           throw new InputError('--watch has no -o yaml; use -o json');

@@ -9,11 +9,11 @@ import { counted, printableLines } from '../../terminal/output.ts';
 import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, untilInterrupted, withConnection } from '../command.ts';
 import { exitCodes } from '../failure.ts';
-import { outputOption, type SubjectFlags } from '../flags.ts';
+import { outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';
 import { noneFound } from '../objects.ts';
 import { type CanaryPod, podsOf } from './canary-pods.ts';
 import { type LogBounds, type LogSelection, type LogSource, logSources, readLog } from './pod-logs.ts';
-import { readSubjects, withSubjects } from './subjects.ts';
+import { readSubjects } from './subjects.ts';
 
 interface LogFlags extends SubjectFlags {
   readonly output: 'text' | 'json';
@@ -42,10 +42,13 @@ interface LogOutput {
 /** `holdfast logs`: of the pods of a Canary that fail, or of one side. */
 export const logsCommand: CliCommand = {
   register(command, context) {
-    command.description(
-      'print the logs of the pods of Canaries that are not ready or were restarted, or of one side (--canary, --primary); each line with its pod and container',
-    );
-    withSubjects(command, '[canary]', 'NAME or canary/NAME (default: every Canary of the namespace)')
+    withSubjectFlags(
+      command
+        .description(
+          'print the logs of the pods of Canaries that are not ready or were restarted, or of one side (--canary, --primary); each line with its pod and container',
+        )
+        .argument('[canary]', 'NAME or canary/NAME (default: every Canary of the namespace)'),
+    )
       .addOption(
         new Option('--failing', 'pods that are not ready or were restarted; the default').conflicts([
           'canary',

@@ -1,27 +1,8 @@
-import type { Command } from 'commander';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
-import {
-  allNamespacesOption,
-  parseObjectArgument,
-  refuseNameWithSelector,
-  type SubjectFlags,
-  selectorOption,
-} from '../flags.ts';
+import { parseObjectArgument, refuseNameWithSelector, type SubjectFlags } from '../flags.ts';
 import { readAll, readOne } from '../objects.ts';
-import { withPlace } from '../requests/request.ts';
-
-/** Adds the object, the cluster, and the flags that choose several objects. */
-export function withSubjects(
-  command: Command,
-  argument: '[subject]' | '[canary]',
-  description: string,
-): Command {
-  return withPlace(command.argument(argument, description))
-    .addOption(allNamespacesOption())
-    .addOption(selectorOption());
-}
 
 /**
  * The object that is named, or all of the kinds that -n, -A and -l choose, by namespace and name. `onUnread` is called where Sources may not be listed beside

@@ -13,9 +13,9 @@ import {
 } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { outputOption, type SubjectFlags } from '../flags.ts';
+import { outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';
 import { noneFound } from '../objects.ts';
-import { readSubjects, withSubjects } from './subjects.ts';
+import { readSubjects } from './subjects.ts';
 import { canaryTree, type ObjectTree, sourceTree, type TreeNode } from './tree-nodes.ts';
 
 interface TreeFlags extends SubjectFlags {
@@ -25,15 +25,17 @@ interface TreeFlags extends SubjectFlags {
 /** `holdfast tree`: what a Source applies, and what belongs to a Canary, with health, owner and drift. */
 export const treeCommand: CliCommand = {
   register(command, context) {
-    command.description(
-      'show the objects that a Source applies and those that belong to a Canary, with their health, who else writes them, and drift that Holdfast reported',
-    );
-    withSubjects(
-      command,
-      '[subject]',
-      'source/NAME or canary/NAME; NAME alone is a Canary (default: every Source of the namespace)',
+    withSubjectFlags(
+      command
+        .description(
+          'show the objects that a Source applies and those that belong to a Canary, with their health, who else writes them, and drift that Holdfast reported',
+        )
+        .argument(
+          '[subject]',
+          'source/NAME or canary/NAME; NAME alone is a Canary (default: every Source of the namespace)',
+        ),
     )
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .addOption(outputOption())
       .action(async (subject: string | undefined, flags: TreeFlags) => {
         const result = await withConnection(flags, context, async (connection) => {
           const objects = await readSubjects(connection, subject, flags, ['Source']);

@@ -8,7 +8,7 @@ import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { clusterFindings } from '../check/checks.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { withControllerFlags } from '../controller-flags.ts';
-import { asUserOption, contextOption, kubeconfigOption, outputOption, withProgramFlags } from '../flags.ts';
+import { asUserOption, outputOption, withClusterFlags, withProgramFlags } from '../flags.ts';
 import {
   adoptionQuery,
   type CanaryFlags,
@@ -93,11 +93,8 @@ async function planAdoption(connection: Connection, flags: PlanFlags): Promise<C
 /** Adds them. */
 function withMoveFlags(command: Command): Command {
   return withProgramFlags(
-    command
-      .option('--offline', 'do not contact a cluster, so that no step is verified')
-      .addOption(kubeconfigOption())
-      .addOption(contextOption()),
-  ).addOption(outputOption('text', ['text', 'json', 'yaml']));
+    withClusterFlags(command.option('--offline', 'do not contact a cluster, so that no step is verified')),
+  ).addOption(outputOption());
 }
 
 interface OldFlags {

@@ -20,13 +20,12 @@ import {
 } from '../controller-flags.ts';
 import {
   type ClusterFlags,
-  contextOption,
   holdfastNamespaceOption,
-  kubeconfigOption,
   outputOption,
   type ProgramFlags,
   programsIn,
   releaseLimitsIn,
+  withClusterFlags,
 } from '../flags.ts';
 import { withGit } from '../review/git-reading.ts';
 
@@ -50,12 +49,9 @@ const canaryFlagNames: readonly ControllerFlagName[] = [
 /** Adds them. */
 export function withCanaryFlags(command: Command): Command {
   return withControllerFlags(
-    command
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
-      .addOption(holdfastNamespaceOption('--holdfast-namespace')),
+    withClusterFlags(command).addOption(holdfastNamespaceOption('--holdfast-namespace')),
     canaryFlagNames,
-  ).addOption(outputOption('text', ['text', 'json', 'yaml']));
+  ).addOption(outputOption());
 }
 
 /** Flags of commands that plan the steps for a tree of files. */

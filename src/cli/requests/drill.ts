@@ -16,15 +16,11 @@ import { type CliCommand, emit, withConnection } from '../command.ts';
 import { type ControllerFlags, withControllerFlags, withFlagsOfController } from '../controller-flags.ts';
 import { exitCodes } from '../failure.ts';
 import {
-  allNamespacesOption,
-  contextOption,
   holdfastNamespaceOption,
-  kubeconfigOption,
-  namespaceOption,
   outputOption,
   refuseNameWithSelector,
   type SubjectFlags,
-  selectorOption,
+  withSubjectFlags,
 } from '../flags.ts';
 import { type DrillQuery, drillCanaries } from './drill-canaries.ts';
 import { nameIn } from './request.ts';
@@ -82,19 +78,15 @@ const controllerFlagNames = ['selector-labels', 'include-label-prefix'] as const
 /** `holdfast drill`: whether the cluster would take the last-known-good today. */
 export const drillCommand: CliCommand = {
   register(command, context) {
-    command
-      .description(
-        'dry-run the last known good release to see whether the cluster would still accept it; exit code 1 if not, 2 on errors',
-      )
-      .argument('[canary]', 'NAME or canary/NAME (default: every Canary of the namespace)')
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
-      .addOption(namespaceOption())
-      .addOption(allNamespacesOption())
-      .addOption(selectorOption())
-      .addOption(holdfastNamespaceOption('--holdfast-namespace'));
+    withSubjectFlags(
+      command
+        .description(
+          'dry-run the last known good release to see whether the cluster would still accept it; exit code 1 if not, 2 on errors',
+        )
+        .argument('[canary]', 'NAME or canary/NAME (default: every Canary of the namespace)'),
+    ).addOption(holdfastNamespaceOption('--holdfast-namespace'));
     withControllerFlags(command, controllerFlagNames)
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .addOption(outputOption())
       .action(async (subject: string | undefined, flags: DrillFlags) => {
         refuseNameWithSelector(subject, flags);
         const result = await withConnection(flags, context, async ({ access, client }) => {

@@ -18,16 +18,10 @@ import { type CommandResult, counted, formatAge, printable, printed } from '../.
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import {
-  allNamespacesOption,
-  holdfastNamespaceOption,
-  outputOption,
-  type SubjectFlags,
-  selectorOption,
-} from '../flags.ts';
+import { holdfastNamespaceOption, outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';
 import { readLeader } from '../leader.ts';
 import { readAll } from '../objects.ts';
-import { manager, type ObjectFlags, withPlace } from './request.ts';
+import { manager, type ObjectFlags } from './request.ts';
 
 /** The part of the client that freezing takes. */
 type FreezeClient = Pick<ClusterClient, 'apply' | 'delete' | 'get' | 'list'>;
@@ -67,11 +61,9 @@ interface FreezeFlags {
 type FreezeData = { readonly selector?: string; readonly windows?: string } | undefined;
 
 function withScope(command: Command): Command {
-  return withPlace(command)
-    .addOption(allNamespacesOption())
-    .addOption(selectorOption())
+  return withSubjectFlags(command)
     .addOption(holdfastNamespaceOption('--holdfast-namespace'))
-    .addOption(outputOption('text', ['text', 'json', 'yaml']));
+    .addOption(outputOption());
 }
 
 function scopeOf(flags: ScopeFlags, access: { readonly namespace: string }): FreezeScope {

@@ -6,6 +6,7 @@ import { type Clock, sleep } from '../../api/clock.ts';
 import {
   describe,
   type KubernetesObject,
+  type NamespacedName,
   namespacedName,
   type ObjectReference,
 } from '../../api/kubernetes.ts';
@@ -24,15 +25,11 @@ import {
 import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { exitCodes, failureBody, failureDocument } from '../failure.ts';
 import {
-  allNamespacesOption,
-  type ClusterFlags,
-  contextOption,
-  kubeconfigOption,
-  namespaceOption,
   outputOption,
   parseObjectArgument,
   refuseNameWithSelector,
-  selectorOption,
+  type SubjectFlags,
+  withSubjectFlags,
 } from '../flags.ts';
 import { readAll } from '../objects.ts';
 
@@ -93,11 +90,7 @@ export async function pollUntil<T>(
 }
 
 /** Flags of every command about one object. */
-export interface ObjectFlags extends ClusterFlags {
-  readonly selector?: string;
-  readonly namespace?: string;
-  /** Only with a selector. */
-  readonly allNamespaces?: boolean;
+export interface ObjectFlags extends SubjectFlags {
   readonly output: 'text' | DataFormat;
 }
 
@@ -111,21 +104,9 @@ export interface WaitFlags extends ObjectFlags {
 /** Adds the object, the cluster, the namespaces, the labels and the format. */
 export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
   const word = kind.toLowerCase();
-  return withPlace(command.argument(`[${word}]`, `NAME or ${word}/NAME; left out with -l`))
-    .addOption(allNamespacesOption())
-    .addOption(selectorOption())
-    .addOption(outputOption('text', ['text', 'json', 'yaml']));
-}
-
-/** Adds the cluster and the namespace. */
-export function withPlace(command: Command): Command {
-  return command.addOption(kubeconfigOption()).addOption(contextOption()).addOption(namespaceOption());
-}
-
-/** One object that a command is about. */
-interface Target {
-  readonly namespace: string;
-  readonly name: string;
+  return withSubjectFlags(command.argument(`[${word}]`, `NAME or ${word}/NAME; left out with -l`)).addOption(
+    outputOption(),
+  );
 }
 
 /** The result for an object, or a function that waits for it, called once all objects were asked. */
@@ -139,7 +120,7 @@ export async function forTargets(
   { access, client }: Pick<Connection, 'access' | 'client'>,
   kind: 'Canary' | 'Source',
   { subject, flags }: { readonly subject: string | undefined; readonly flags: ObjectFlags },
-  work: (target: Target) => Promise<Begun>,
+  work: (target: NamespacedName) => Promise<Begun>,
 ): Promise<CommandResult> {
   if (flags.allNamespaces && flags.namespace !== undefined)
     throw new InputError('-A and -n exclude each other');
@@ -173,9 +154,9 @@ export async function forTargets(
  */
 async function forEach(
   kind: 'Canary' | 'Source',
-  targets: readonly Target[],
+  targets: readonly NamespacedName[],
   format: ObjectFlags['output'],
-  work: (target: Target) => Promise<Begun>,
+  work: (target: NamespacedName) => Promise<Begun>,
 ): Promise<CommandResult[]> {
   const begun: Array<{ readonly subject: string; readonly one: Begun }> = [];
   for (const target of targets) {

@@ -15,18 +15,14 @@ import {
   withFlagsOfController,
 } from '../controller-flags.ts';
 import {
-  allNamespacesOption,
-  contextOption,
   holdfastNamespaceOption,
-  kubeconfigOption,
-  namespaceOption,
   outputOption,
   type ProgramFlags,
   parseSubject,
   programsIn,
   type SubjectFlags,
-  selectorOption,
   withProgramFlags,
+  withSubjectFlags,
 } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import { forTargets } from '../requests/request.ts';
@@ -42,20 +38,16 @@ interface DiffFlags extends ProgramFlags, SubjectFlags, Partial<ControllerFlags>
 /** `holdfast diff`: what is not as the release, or the Source, says. Writes nothing. */
 export const diffCommand: CliCommand = {
   register(command, context) {
-    command
-      .description(
-        'compare a Canary with the release that its primary must run, and show what a release under way changes; or compare a Source with the objects that it applies. Exit code 1 if something differs, 2 on errors',
-      )
-      .argument(
-        '[subject]',
-        'canary/NAME or source/NAME; NAME alone is a Canary; with -l canary (the default) or source',
-      )
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
-      .addOption(namespaceOption())
-      .addOption(allNamespacesOption())
-      .addOption(selectorOption())
-      .addOption(holdfastNamespaceOption('--holdfast-namespace'));
+    withSubjectFlags(
+      command
+        .description(
+          'compare a Canary with the release that its primary must run, and show what a release under way changes; or compare a Source with the objects that it applies. Exit code 1 if something differs, 2 on errors',
+        )
+        .argument(
+          '[subject]',
+          'canary/NAME or source/NAME; NAME alone is a Canary; with -l canary (the default) or source',
+        ),
+    ).addOption(holdfastNamespaceOption('--holdfast-namespace'));
     withControllerFlags(command, controllerFlagNames).addOption(
       outputOption('table', ['table', 'json', 'yaml']),
     );

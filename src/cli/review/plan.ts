@@ -26,13 +26,12 @@ import {
 import {
   type ClusterFlags,
   commaList,
-  contextOption,
   holdfastNamespaceOption,
-  kubeconfigOption,
   namespaceName,
   outputOption,
   type ProgramFlags,
   programsIn,
+  withClusterFlags,
   withProgramFlags,
 } from '../flags.ts';
 import { outboundClient } from '../outbound.ts';
@@ -59,30 +58,30 @@ const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'metrics-
 /** `holdfast plan`: what a change of the repository would do, before it is merged. */
 export const planCommand: CliCommand = {
   register(command, context) {
-    command
-      .description(
-        'compare two commits as Sources would apply them: changed objects, the rollout of each Canary, and changes that a revert does not undo; exit code 1 as set by --fail-on, 2 on errors',
-      )
-      .requiredOption(
-        '--base <revision>',
-        'commit, branch or tag to compare with, for example HEAD^ or main~2',
-      )
-      .option('--head <revision>', 'commit, branch or tag of the change (default: the working tree)')
-      .option('--repo <folder>', 'a folder of the Git repository', '.')
-      .option('--source <file...>', 'files with Source objects that are not in the repository', [])
-      .option('--path <folder...>', 'folders of the repository to treat as the path of a Source', [])
-      .option(
-        '-n, --namespace <name>',
-        'namespace for objects in these folders without one',
-        namespaceName,
-        'default',
-      )
-      .option('--branch <name>', 'only Sources that follow this branch')
-      .option('--cluster-name <name>', 'cluster name in the ledger refs; the value of holdfast run')
-      .option('--cluster', 'read the promoted releases and metrics from the cluster (read-only)')
-      .option('--server-dry-run', 'also dry-run the objects on the API server; implies --cluster')
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
+    withClusterFlags(
+      command
+        .description(
+          'compare two commits as Sources would apply them: changed objects, the rollout of each Canary, and changes that a revert does not undo; exit code 1 as set by --fail-on, 2 on errors',
+        )
+        .requiredOption(
+          '--base <revision>',
+          'commit, branch or tag to compare with, for example HEAD^ or main~2',
+        )
+        .option('--head <revision>', 'commit, branch or tag of the change (default: the working tree)')
+        .option('--repo <folder>', 'a folder of the Git repository', '.')
+        .option('--source <file...>', 'files with Source objects that are not in the repository', [])
+        .option('--path <folder...>', 'folders of the repository to treat as the path of a Source', [])
+        .option(
+          '-n, --namespace <name>',
+          'namespace for objects in these folders without one',
+          namespaceName,
+          'default',
+        )
+        .option('--branch <name>', 'only Sources that follow this branch')
+        .option('--cluster-name <name>', 'cluster name in the ledger refs; the value of holdfast run')
+        .option('--cluster', 'read the promoted releases and metrics from the cluster (read-only)')
+        .option('--server-dry-run', 'also dry-run the objects on the API server; implies --cluster'),
+    )
       .addOption(holdfastNamespaceOption('--holdfast-namespace'))
       .option('--fail-on <kinds>', `exit with 1 for any of: ${failOnValues.join(', ')}`, failOn, ['problems'])
       .option(

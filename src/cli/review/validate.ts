@@ -57,7 +57,7 @@ export const validateCommand: CliCommand = {
       )
       .addOption(crossNamespaceRefsOption())
       .addOption(noCrossNamespaceRefsOption())
-      .addOption(outputOption('text', ['text', 'json', 'yaml']));
+      .addOption(outputOption());
     withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
       const { strict, namespace, meshProvider: defaultProvider, selectorLabels } = flags;
       const forbidsOtherNamespaces = !flags.crossNamespaceRefs;

@@ -5,16 +5,12 @@ import type { Connection } from '../../server/connection.ts';
 import { screenOf } from '../../terminal/output.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
 import {
-  allNamespacesOption,
-  contextOption,
   holdfastNamespaceOption,
-  kubeconfigOption,
-  namespaceOption,
   outputOption,
   parseObjectArgument,
   refuseNameWithSelector,
   type SubjectFlags,
-  selectorOption,
+  withSubjectFlags,
 } from '../flags.ts';
 import { readLeader } from '../leader.ts';
 import { type StatusOptions, status } from './report.ts';
@@ -29,14 +25,11 @@ interface StatusFlags extends SubjectFlags {
 /** `holdfast status`: what is going on, on one screen. */
 export const statusCommand: CliCommand = {
   register(command, context) {
-    command
-      .argument('[kind]', 'canary or source; NAME alone is a Canary')
-      .argument('[name]', 'name of the object')
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
-      .addOption(namespaceOption())
-      .addOption(allNamespacesOption())
-      .addOption(selectorOption())
+    withSubjectFlags(
+      command
+        .argument('[kind]', 'canary or source; NAME alone is a Canary')
+        .argument('[name]', 'name of the object'),
+    )
       .addOption(holdfastNamespaceOption('--holdfast-namespace'))
       .option('-w, --watch', 'show it again as it changes, until you press Ctrl-C')
       .addOption(outputOption('table', ['table', 'wide', 'json', 'yaml']))
