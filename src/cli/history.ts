@@ -15,9 +15,9 @@ import {
   type Tone,
 } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from './command.ts';
+import type { CliCommand } from './command.ts';
 import { readOne } from './objects.ts';
-import { forTargets, type ObjectFlags, type RequestClient, withObjectFlags } from './requests/request.ts';
+import { type ObjectFlags, onTargets, type RequestClient, withObjectFlags } from './requests/request.ts';
 import { commitSubject } from './status/rows.ts';
 
 /** One release that Holdfast remembers. */
@@ -48,19 +48,16 @@ interface HistoryOptions {
 /** `holdfast history`: what ran, what is kept to go back to, and what is not tried again. */
 export const historyCommand: CliCommand = {
   register(command, context) {
-    withObjectFlags(command, 'Canary').action(async (subject: string | undefined, flags: ObjectFlags) => {
-      const result = await withConnection(flags, context, (connection) =>
-        forTargets(connection, 'Canary', { subject, flags }, (target) =>
-          history(connection.client, {
-            ...target,
-            format: flags.output,
-            screen: screenOf(process.stdout, process.env),
-            nowMs: Date.now(),
-          }),
-        ),
-      );
-      emit(result, context);
-    });
+    withObjectFlags(command, 'Canary').action((subject: string | undefined, flags: ObjectFlags) =>
+      onTargets(context, 'Canary', { subject, flags }, (client, target) =>
+        history(client, {
+          ...target,
+          format: flags.output,
+          screen: screenOf(process.stdout, process.env),
+          nowMs: Date.now(),
+        }),
+      ),
+    );
   },
 };
 

@@ -10,12 +10,12 @@ import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from '../command.ts';
+import type { CliCommand } from '../command.ts';
 import { readOne } from '../objects.ts';
 import {
   annotate,
-  forTargets,
   type ObjectFlags,
+  onTargets,
   type RequestClient,
   refuseWhereApplied,
   withObjectFlags,
@@ -39,20 +39,15 @@ export const gateCommand: CliCommand = {
     command.addArgument(new Argument('<action>').choices(actions));
     withObjectFlags(command, 'Canary')
       .option('--rollback', 'the gate of /rollback/check; while it is open, the release is rolled back')
-      .action(
-        async (action: Action, subject: string | undefined, flags: ObjectFlags & { rollback?: boolean }) => {
-          const result = await withConnection(flags, context, (connection) =>
-            forTargets(connection, 'Canary', { subject, flags }, (target) =>
-              switchGate(connection.client, {
-                ...target,
-                action,
-                gate: flags.rollback ? 'rollback-gate' : 'gate',
-                format: flags.output,
-              }),
-            ),
-          );
-          emit(result, context);
-        },
+      .action((action: Action, subject: string | undefined, flags: ObjectFlags & { rollback?: boolean }) =>
+        onTargets(context, 'Canary', { subject, flags }, (client, target) =>
+          switchGate(client, {
+            ...target,
+            action,
+            gate: flags.rollback ? 'rollback-gate' : 'gate',
+            format: flags.output,
+          }),
+        ),
       );
   },
 };

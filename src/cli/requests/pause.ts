@@ -2,14 +2,14 @@ import { pauseAnnotation } from '../../api/annotations.ts';
 import { describe, isSuspended, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
 import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from '../command.ts';
+import type { CliCommand } from '../command.ts';
 import { parseSubject } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import {
   annotate,
-  forTargets,
   manager,
   type ObjectFlags,
+  onTargets,
   type RequestClient,
   refuseWhereApplied,
   withObjectFlags,
@@ -26,14 +26,11 @@ interface PauseOptions {
 /** `holdfast pause`: no step and no promotion from here on; a revert under way finishes. */
 export const pauseCommand: CliCommand = {
   register(command, context) {
-    withObjectFlags(command, 'Canary').action(async (subject: string | undefined, flags: ObjectFlags) => {
-      const result = await withConnection(flags, context, (connection) =>
-        forTargets(connection, 'Canary', { subject, flags }, (target) =>
-          setPause(connection.client, { ...target, paused: true, format: flags.output }),
-        ),
-      );
-      emit(result, context);
-    });
+    withObjectFlags(command, 'Canary').action((subject: string | undefined, flags: ObjectFlags) =>
+      onTargets(context, 'Canary', { subject, flags }, (client, target) =>
+        setPause(client, { ...target, paused: true, format: flags.output }),
+      ),
+    );
   },
 };
 
@@ -45,14 +42,11 @@ export const suspendCommand: CliCommand = {
         'suspend a Source: nothing is fetched, applied or corrected until holdfast resume source/NAME; rollouts under way continue',
       ),
       'Source',
-    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
-      const result = await withConnection(flags, context, (connection) =>
-        forTargets(connection, 'Source', { subject, flags }, (target) =>
-          setSuspend(connection.client, { ...target, paused: true, format: flags.output }),
-        ),
-      );
-      emit(result, context);
-    });
+    ).action((subject: string | undefined, flags: ObjectFlags) =>
+      onTargets(context, 'Source', { subject, flags }, (client, target) =>
+        setSuspend(client, { ...target, paused: true, format: flags.output }),
+      ),
+    );
   },
 };
 
@@ -63,12 +57,9 @@ export const resumeCommand: CliCommand = {
       const { kind = 'Canary', name } = parseSubject(subject, flags.selector);
       const set = kind === 'Source' ? setSuspend : setPause;
       const asked = { subject: name === undefined ? undefined : subject, flags };
-      const result = await withConnection(flags, context, (connection) =>
-        forTargets(connection, kind, asked, (target) =>
-          set(connection.client, { ...target, paused: false, format: flags.output }),
-        ),
+      await onTargets(context, kind, asked, (client, target) =>
+        set(client, { ...target, paused: false, format: flags.output }),
       );
-      emit(result, context);
     });
   },
 };

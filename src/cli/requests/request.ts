@@ -23,6 +23,7 @@ import {
   printableLines,
 } from '../../terminal/output.ts';
 import { whySetBack } from '../../workload/compare/managed-fields.ts';
+import { type CliContext, emit, withConnection } from '../command.ts';
 import { exitCodes, failureBody, failureDocument } from '../failure.ts';
 import {
   outputOption,
@@ -111,6 +112,19 @@ export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Co
 
 /** The result for an object, or a function that waits for it, called once all objects were asked. */
 export type Begun = CommandResult | (() => Promise<CommandResult>);
+
+/** Does the same to the objects that are meant, as `forTargets`, on the cluster of the flags, and writes what came of it. */
+export async function onTargets(
+  context: CliContext,
+  kind: 'Canary' | 'Source',
+  asked: { readonly subject: string | undefined; readonly flags: ObjectFlags },
+  work: (client: RequestClient, target: NamespacedName) => Promise<Begun>,
+): Promise<void> {
+  const result = await withConnection(asked.flags, context, (connection) =>
+    forTargets(connection, kind, asked, (target) => work(connection.client, target)),
+  );
+  emit(result, context);
+}
 
 /**
  * Does the same to the object that is named, or to each with the labels of -l (with -A in all namespaces), one after the other; the exit code is the

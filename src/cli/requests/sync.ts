@@ -5,14 +5,14 @@ import { describe, isSuspended, type KubernetesObject, namespacedName } from '..
 import type { SourceStatus } from '../../api/source/source.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from '../command.ts';
+import type { CliCommand } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { readOne } from '../objects.ts';
 import { commitLine } from '../status/rows.ts';
 import {
   annotate,
   type Begun,
-  forTargets,
+  onTargets,
   pollUntil,
   type RequestClient,
   refused,
@@ -34,18 +34,14 @@ interface SyncOptions {
 export const syncCommand: CliCommand = {
   register(command, context) {
     withTimeout(withObjectFlags(command, 'Source'), 60).action(
-      async (subject: string | undefined, flags: WaitFlags) => {
-        const result = await withConnection(flags, context, (connection) =>
-          forTargets(connection, 'Source', { subject, flags }, (target) =>
-            beginSync(connection.client, systemClock, {
-              ...target,
-              timeoutMs: flags.timeout * 1000,
-              format: flags.output,
-            }),
-          ),
-        );
-        emit(result, context);
-      },
+      (subject: string | undefined, flags: WaitFlags) =>
+        onTargets(context, 'Source', { subject, flags }, (client, target) =>
+          beginSync(client, systemClock, {
+            ...target,
+            timeoutMs: flags.timeout * 1000,
+            format: flags.output,
+          }),
+        ),
     );
   },
 };

@@ -7,7 +7,7 @@ import { describe, isSuspended, type KubernetesObject } from '../../api/kubernet
 import { InputError } from '../../api/problems.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, onSignals, withConnection } from '../command.ts';
+import { type CliCommand, onSignals } from '../command.ts';
 import { exitCodes, failureDocument } from '../failure.ts';
 import { revisionName } from '../flags.ts';
 import { readOne } from '../objects.ts';
@@ -16,8 +16,8 @@ import {
   annotate,
   type Begun,
   ended,
-  forTargets,
   type Outcome,
+  onTargets,
   outcomeCodes,
   outcomeOf,
   pastOutcome,
@@ -82,36 +82,33 @@ export function verbCommand(spec: VerbCommand): CliCommand {
       if (spec.effect) command.option('-y, --yes', 'do not ask on a terminal');
       withTimeout(command, 600).action(async (subject: string | undefined, flags: Flags) => {
         const confirm = confirmOn(process, { isYes: flags.yes === true, isQuiet: flags.output !== 'text' });
-        const result = await tellingOnInterrupt((unanswered) =>
-          withConnection(flags, context, (connection) =>
-            forTargets(connection, 'Canary', { subject, flags }, (target) =>
-              begin(connection.client, systemClock, spec, {
-                ...target,
-                revision: flags.revision ?? flags.to,
-                wait: flags.wait === true,
-                timeoutMs: flags.timeout * 1000,
-                format: flags.output,
-                confirm,
-                unanswered,
-              }),
-            ),
+        await tellingOnInterrupt((unanswered) =>
+          onTargets(context, 'Canary', { subject, flags }, (client, target) =>
+            begin(client, systemClock, spec, {
+              ...target,
+              revision: flags.revision ?? flags.to,
+              wait: flags.wait === true,
+              timeoutMs: flags.timeout * 1000,
+              format: flags.output,
+              confirm,
+              unanswered,
+            }),
           ),
         );
-        emit(result, context);
       });
     },
   };
 }
 
 /** Where Ctrl-C ends the program meanwhile, the lines are printed: what was requested is not taken back by that. */
-async function tellingOnInterrupt<T>(work: (lines: Map<string, string>) => Promise<T>): Promise<T> {
+async function tellingOnInterrupt(work: (lines: Map<string, string>) => Promise<void>): Promise<void> {
   const lines = new Map<string, string>();
   const release = onSignals(() => {
     process.stderr.write([...lines.values()].join(''));
     process.exit(exitCodes.interrupted);
   });
   try {
-    return await work(lines);
+    await work(lines);
   } finally {
     release();
   }

@@ -5,13 +5,13 @@ import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from '../command.ts';
+import type { CliCommand } from '../command.ts';
 import { commitName } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import { canaryRow, commitLine, commitSubject } from '../status/rows.ts';
 import {
-  forTargets,
   type Outcome,
+  onTargets,
   outcomeCodes,
   outcomeOf,
   pastOutcome,
@@ -53,19 +53,16 @@ export const waitCommand: CliCommand = {
     withTimeout(command, 600).action(
       async (subject: string | undefined, flags: WaitFlags & { commit?: string }) => {
         const startedMs = systemClock.nowMs();
-        const result = await withConnection(flags, context, (connection) =>
-          forTargets(connection, 'Canary', { subject, flags }, (target) =>
-            waitFor(connection.client, systemClock, {
-              ...target,
-              commit: flags.commit,
-              timeoutMs: flags.timeout * 1000,
-              startedMs,
-              format: flags.output,
-              progress: (line) => process.stderr.write(line),
-            }),
-          ),
+        await onTargets(context, 'Canary', { subject, flags }, (client, target) =>
+          waitFor(client, systemClock, {
+            ...target,
+            commit: flags.commit,
+            timeoutMs: flags.timeout * 1000,
+            startedMs,
+            format: flags.output,
+            progress: (line) => process.stderr.write(line),
+          }),
         );
-        emit(result, context);
       },
     );
   },
