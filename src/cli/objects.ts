@@ -2,6 +2,7 @@
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import { type KubernetesObject, present } from '../api/kubernetes.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
+import { type ApiError, isApiError } from '../cluster/errors.ts';
 import { notFound } from '../review/not-found.ts';
 
 /** The object a command is about. Throws ApiError, and InputError when it does not exist. */
@@ -27,6 +28,31 @@ export async function readAll(
   },
 ): Promise<readonly KubernetesObject[]> {
   return (await client.list(apiVersionOf(kind), kind, present(query))).items;
+}
+
+/** The objects of each kind; undefined for one that is left out. */
+type ObjectsByKind = Partial<Record<'Canary' | 'Source', readonly KubernetesObject[]>>;
+
+/**
+ * The objects of these kinds. Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources, which `onUnread`
+ * is told. Throws ApiError.
+ */
+export async function readKinds(
+  client: Pick<ClusterClient, 'list'>,
+  kinds: ReadonlyArray<'Canary' | 'Source'>,
+  query: Parameters<typeof readAll>[2],
+  onUnread: (error: ApiError) => void,
+): Promise<ObjectsByKind> {
+  const found: ObjectsByKind = {};
+  for (const kind of kinds)
+    try {
+      found[kind] = await readAll(client, kind, query);
+    } catch (error) {
+      const isOptional = kinds.length > 1 && kind === 'Source';
+      if (!isOptional || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
+      if (error.kind === 'forbidden') onUnread(error);
+    }
+  return found;
 }
 
 /** The line that says that no object was found; without a namespace the one of the kubeconfig is meant. */

@@ -6,7 +6,7 @@ import { InputError } from '../api/problems.ts';
 import { rowOf } from '../api/reasons.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';
-import { type DataFormat, printable } from '../terminal/output.ts';
+import { type DataFormat, printable, printed } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { type ClusterFlags, outputOption, withPlace } from './flags.ts';
@@ -41,7 +41,7 @@ export const runbookCommand: CliCommand = {
             output === 'text'
               ? `${reasons.join('\n')}\n`
               : formatOutput('RunbookReasons', { reasons }, output);
-          emit({ stdout: list, stderr: '', exitCode: 0 }, context);
+          emit(printed(list), context);
           return;
         }
         const isReason = reasonOf(subject) !== undefined || (/[A-Z]/.test(subject) && !subject.includes('/'));
@@ -54,7 +54,7 @@ export const runbookCommand: CliCommand = {
               }),
             );
         const stdout = output === 'text' ? page.text : formatOutput('Runbook', page, output);
-        emit({ stdout, stderr: '', exitCode: 0 }, context);
+        emit(printed(stdout), context);
       });
   },
 };

@@ -25,12 +25,7 @@ interface Reached {
 }
 
 /** What `holdfast watch -o json` prints, one object a line. */
-export type WatchEvent = { readonly time: string; readonly canary: string } & (
-  | ReleaseSeen
-  | Reached
-  | RolloutNews
-  | { readonly type: 'deleted' }
-);
+export type WatchEvent = { readonly time: string; readonly canary: string } & WatchBody;
 
 type WatchBody = ReleaseSeen | Reached | RolloutNews | { readonly type: 'deleted' };
 

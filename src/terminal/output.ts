@@ -138,6 +138,11 @@ export function wrap(text: string, width: number, indent: string): string[] {
   return line ? [...lines, indent + line] : lines;
 }
 
+/** Lines under a heading, an empty line before it; nothing without lines. */
+export function section(screen: Screen, heading: string, lines: readonly string[]): string[] {
+  return lines.length > 0 ? ['', paint(screen, 'strong', heading), ...lines] : [];
+}
+
 /** Orders texts by code unit, the same on every machine. */
 export function compareTexts(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;

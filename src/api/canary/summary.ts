@@ -133,10 +133,14 @@ export const notReconciled = 'not reconciled by Holdfast yet; holdfast check and
 
 /** What a person must fix before a Canary goes on; undefined: nothing, or its message already says it. */
 export function whatStalls(object: KubernetesObject): string | undefined {
-  const status = canaryStatus(object);
+  const stall = stallOf(canaryStatus(object));
+  return stall === undefined || messageOf(object).includes(stall) ? undefined : stall;
+}
+
+/** What only a person can end; undefined: nothing stops the Canary. */
+export function stallOf(status: CanaryStatus): string | undefined {
   const stalled = conditionOf(status, 'Stalled');
-  if (stalled?.status !== 'True' || !stalled.message) return undefined;
-  return messageOf(object).includes(stalled.message) ? undefined : stalled.message;
+  return stalled?.status === 'True' ? stalled.message : undefined;
 }
 
 /** What is going on with a Canary, in one line. */

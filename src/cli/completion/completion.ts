@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import { printed } from '../../terminal/output.ts';
 import { type CliCommand, emit } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { completionScripts } from './scripts.ts';
@@ -16,7 +17,7 @@ export const completionCommand: CliCommand = {
       )
       .addArgument(new Argument('<shell>', 'whose script it is').choices(shells))
       .action((shell: (typeof shells)[number]) => {
-        emit({ stdout: completionScripts[shell], stderr: '', exitCode: 0 }, context);
+        emit(printed(completionScripts[shell]), context);
       });
   },
 };

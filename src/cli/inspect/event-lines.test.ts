@@ -23,7 +23,7 @@ function event(about: string, more: object = {}): KubernetesObject {
 }
 
 describe('the Events of a Canary', () => {
-  const concerns = concernOf([web], []);
+  const concerns = concernOf([web]);
 
   it.each([
     'Canary shop/web',
@@ -74,15 +74,15 @@ it.each([
     const canary = { ...web, spec: { ...(web.spec as object), targetRef } };
     const pod = `${`${name}-${rest}`.slice(0, 58)}x7k2p`;
 
-    expect(concernOf([canary], [])(event(`Pod shop/${pod}`))).toBe(true);
-    expect(concernOf([canary], [])(event(`Pod shop/${pod.slice(0, 50)}other-x7k2p`))).toBe(false);
+    expect(concernOf([canary])(event(`Pod shop/${pod}`))).toBe(true);
+    expect(concernOf([canary])(event(`Pod shop/${pod.slice(0, 50)}other-x7k2p`))).toBe(false);
   },
 );
 
 it('a Canary without a spec, which the CRD lets in, hides no Events of others', () => {
   const { apiVersion, kind } = web;
   const empty = { apiVersion, kind, metadata: { name: 'empty', namespace: 'shop' } };
-  const concerns = concernOf([empty, web], []);
+  const concerns = concernOf([empty, web]);
   expect(['Canary shop/empty', 'Deployment shop/web'].map((about) => concerns(event(about)))).toEqual([
     true,
     true,
@@ -97,13 +97,13 @@ it.each([
   const targetRef = { apiVersion, kind, name: 'web' };
   const provider = kind === 'Service' ? 'knative' : 'native';
   const canary = { ...web, spec: { ...(web.spec as object), provider, targetRef } };
-  const concerns = concernOf([canary], []);
+  const concerns = concernOf([canary]);
   expect([concerns(event(own)), concerns(event(other))]).toEqual([true, false]);
 });
 
 it('a Canary whose target cannot be rolled out has its own Events all the same', () => {
   const odd = { ...web, spec: { targetRef: { kind: 'Job', name: 'web' } } };
-  const concerns = concernOf([odd], []);
+  const concerns = concernOf([odd]);
   expect([concerns(event('Canary shop/web')), concerns(event('Job shop/web'))]).toEqual([true, false]);
 });
 

@@ -1,6 +1,5 @@
-import { describe, type KubernetesObject, type ObjectReference, partOfLabel } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
 import { cutPodNames, madeLetters } from '../../api/pod-names.ts';
-import { applySetId } from '../../engine/apply-set.ts';
 import { objectsOf } from './canary-objects.ts';
 
 /** One thing that was reported, however often. */
@@ -77,20 +76,11 @@ function joined(left: EventLine, right: EventLine): EventLine {
 /** Whether an Event is about one of these objects, or about what belongs to it. */
 export type Concern = (event: KubernetesObject) => boolean;
 
-/**
- * The Events of Canaries with their workloads, Services, scalers and routes, and of the ReplicaSets and pods of these, also of those that are gone; of
- * Sources with their Canaries among `canaries`.
- */
-export function concernOf(
-  objects: readonly KubernetesObject[],
-  canaries: readonly KubernetesObject[],
-): Concern {
-  const sets = new Set(objects.filter(({ kind }) => kind === 'Source').map(applySetId));
-  const own = canaries.filter(({ metadata }) => sets.has(metadata.labels?.[partOfLabel] ?? ''));
-  const all = [...objects, ...own];
-  const exact = new Set(all.map(describe));
+/** The Events of Sources, and of Canaries with their workloads, Services, scalers and routes, and of the ReplicaSets and pods of these, also of those that are gone. */
+export function concernOf(objects: readonly KubernetesObject[]): Concern {
+  const exact = new Set(objects.map(describe));
   const pods: RegExp[] = [];
-  for (const canary of all.filter(({ kind }) => kind === 'Canary')) {
+  for (const canary of objects.filter(({ kind }) => kind === 'Canary')) {
     for (const { reference, role } of objectsOf(canary)) {
       exact.add(describe(reference));
       if (role === 'canary' || role === 'primary') pods.push(madeFrom(reference));

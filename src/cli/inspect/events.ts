@@ -12,6 +12,7 @@ import {
   formatSpan,
   formatTable,
   printable,
+  printed,
   type Screen,
   screenOf,
   type TableColumn,
@@ -63,10 +64,9 @@ export const eventsCommand: CliCommand = {
           const scope = await scopeOf(connection, subject, flags);
           if (scope.isEmpty && flags.output === 'text')
             return {
-              stdout: '',
+              ...printed(''),
               stderr: noneFound('Canaries or Sources', flags) + scope.unread.join(''),
-              exitCode: 0,
-            } as const;
+            };
           const screen = screenOf(process.stdout, process.env);
           return events(connection, scope, { format: flags.output, screen, nowMs: Date.now() });
         });
@@ -116,7 +116,7 @@ export async function scopeOf(
   const members = canaries.filter(({ metadata }) => sets.has(metadata.labels?.[partOfLabel] ?? ''));
   const namespaces = own === undefined ? undefined : new Set([own, ...members.map(namespaceOf)]);
   return {
-    concern: concernOf(objects, members),
+    concern: concernOf([...objects, ...members]),
     namespaces: namespaces && [...namespaces],
     isEmpty: objects.length === 0,
     unread,
@@ -164,23 +164,14 @@ async function events(
   const { concern } = scope;
   const { items, unread } = await eventsIn(client, scope);
   const lines = inOrder(items.filter(concern).map(eventLine));
+  const stderr = unread.join('');
   if (format !== 'text')
-    return {
-      stdout: formatOutput('ReportedEvents', { events: lines }, format),
-      stderr: unread.join(''),
-      exitCode: 0,
-    };
-  if (lines.length === 0)
-    return {
-      stdout: '',
-      stderr: `No Events found; Kubernetes keeps them for an hour by default.\n${unread.join('')}`,
-      exitCode: 0,
-    };
-  return {
-    stdout: `${formatTable(columns(nowMs), lines, screen, false).join('\n')}\n`,
-    stderr: unread.join(''),
-    exitCode: 0,
-  };
+    return { ...printed(formatOutput('ReportedEvents', { events: lines }, format)), stderr };
+  if (lines.length === 0) {
+    const none = 'No Events found; Kubernetes keeps them for an hour by default.\n';
+    return { ...printed(''), stderr: none + stderr };
+  }
+  return { ...printed(`${formatTable(columns(nowMs), lines, screen, false).join('\n')}\n`), stderr };
 }
 
 /** All Events of the namespaces that may be read, which of them that are, and a line for each other one. */

@@ -1,8 +1,7 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { parseObjectArgument, refuseNameWithSelector, type SubjectFlags } from '../flags.ts';
-import { readAll, readOne } from '../objects.ts';
+import { readKinds, readOne } from '../objects.ts';
 
 /**
  * The object that is named, or all of the kinds that -n, -A and -l choose, by namespace and name. `onUnread` is called where Sources may not be listed beside
@@ -19,21 +18,10 @@ export async function readSubjects(
   const namespace = flags.namespace ?? access.namespace;
   refuseNameWithSelector(name, flags);
   if (name !== undefined) return [await readOne(client, kind ?? 'Canary', { namespace, name })];
-  const wanted = kind ? [kind] : kinds;
   const query = {
     namespace: flags.allNamespaces ? undefined : namespace,
     labelSelector: flags.selector,
   };
-  const lists = await Promise.all(
-    wanted.map((one) =>
-      readAll(client, one, query).catch((error: unknown) => {
-        // Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources.
-        const isOptional = wanted.length > 1 && one === 'Source';
-        if (!isOptional || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
-        if (error.kind === 'forbidden') onUnread();
-        return [];
-      }),
-    ),
-  );
-  return lists.flat();
+  const { Canary = [], Source = [] } = await readKinds(client, kind ? [kind] : kinds, query, onUnread);
+  return [...Canary, ...Source];
 }

@@ -6,6 +6,7 @@ import {
   formatTable,
   paint,
   printable,
+  printed,
   type Screen,
   screenOf,
   type TableColumn,
@@ -40,7 +41,7 @@ export const treeCommand: CliCommand = {
         const result = await withConnection(flags, context, async (connection) => {
           const objects = await readSubjects(connection, subject, flags, ['Source']);
           if (objects.length === 0 && flags.output === 'text')
-            return { stdout: '', stderr: noneFound('Sources', flags), exitCode: 0 } as const;
+            return { ...printed(''), stderr: noneFound('Sources', flags) };
           return trees(connection, objects, {
             format: flags.output,
             screen: screenOf(process.stdout, process.env),
@@ -68,13 +69,13 @@ async function trees(
     found.push(await (object.kind === 'Source' ? sourceTree(client, object) : canaryTree(client, object)));
   if (format !== 'text') {
     const data = found.map(({ root, unread }) => ({ ...root, unread }));
-    return { stdout: formatOutput('Trees', { trees: data }, format), stderr: '', exitCode: 0 };
+    return printed(formatOutput('Trees', { trees: data }, format));
   }
   const blocks = found.map(({ root }) =>
     formatTable(columns, rowsOf(root, screen), screen, false).join('\n'),
   );
   const unread = found.flatMap((tree) => tree.unread).map((line) => `not shown: ${printable(line)}\n`);
-  return { stdout: `${blocks.join('\n\n')}\n`, stderr: paint(screen, 'busy', unread.join('')), exitCode: 0 };
+  return { ...printed(`${blocks.join('\n\n')}\n`), stderr: paint(screen, 'busy', unread.join('')) };
 }
 
 interface Row {

@@ -3,7 +3,7 @@ import { allCrds } from '../../api/kinds/crd.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { workloadProviders } from '../../providers/routing/table.ts';
-import { type CommandResult, type DataFormat, formatObjects } from '../../terminal/output.ts';
+import { type CommandResult, type DataFormat, formatObjects, printed } from '../../terminal/output.ts';
 import { type CliCommand, emit } from '../command.ts';
 import { controllerCommand } from '../controller-flags.ts';
 import {
@@ -211,7 +211,7 @@ export function runInstall(options: InstallOptions, format: DataFormat): Command
   if (wrong !== undefined)
     throw new InputError(`${JSON.stringify(wrong.slice(0, 80))} is not a valid namespace name`);
   if (!/^[\w.:/@-]+$/.test(options.image)) throw new InputError('--image is not a valid image reference');
-  return { stdout: formatObjects(installObjects(options), format), stderr: '', exitCode: 0 };
+  return printed(formatObjects(installObjects(options), format));
 }
 
 function providerList(text: string): string[] {

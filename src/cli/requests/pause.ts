@@ -1,5 +1,5 @@
 import { pauseAnnotation } from '../../api/annotations.ts';
-import { describe, isSuspended, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
+import { describe, isSuspended, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import type { CliCommand } from '../command.ts';
@@ -90,10 +90,9 @@ export async function setSuspend(client: RequestClient, options: PauseOptions): 
   const source = await readOne(client, 'Source', options);
   refuseWhereApplied(source, ['spec', 'suspend']);
   const { paused } = options;
-  const { apiVersion, kind, metadata } = source;
-  const { name, namespace = '' } = metadata;
-  const reference: ObjectReference = { apiVersion, kind, namespace, name };
-  await client.patch(reference, { spec: { suspend: paused ? true : null } }, { type: 'merge', manager });
+  const { name, namespace } = source.metadata;
+  const patch = { spec: { suspend: paused ? true : null } };
+  await client.patch(referenceOf(source), patch, { type: 'merge', manager });
   const text = paused
     ? `suspended: nothing is fetched or applied until holdfast resume -n ${namespace} source/${name}`
     : 'resumed';

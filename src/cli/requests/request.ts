@@ -8,7 +8,7 @@ import {
   type KubernetesObject,
   type NamespacedName,
   namespacedName,
-  type ObjectReference,
+  referenceOf,
 } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { parseDurationMs } from '../../api/time.ts';
@@ -44,18 +44,12 @@ const lookEveryMs = 500;
 /** Sets one annotation of ours, or takes it away with null, and touches nothing else. */
 export async function annotate(
   client: Pick<RequestClient, 'patch'>,
-  { apiVersion, kind, metadata }: KubernetesObject,
+  object: KubernetesObject,
   verb: string,
   value: string | null,
 ): Promise<void> {
-  const reference: ObjectReference = {
-    apiVersion,
-    kind,
-    name: metadata.name,
-    ...(metadata.namespace ? { namespace: metadata.namespace } : {}),
-  };
   const body = { metadata: { annotations: { [annotationPrefix + verb]: value } } };
-  await client.patch(reference, body, { type: 'merge', manager });
+  await client.patch(referenceOf(object), body, { type: 'merge', manager });
 }
 
 /** Throws InputError for a field that would be set back. */

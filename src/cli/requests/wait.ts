@@ -1,6 +1,13 @@
 import { Option } from 'commander';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { canaryStatus, conditionOf, shortCommit, whatStalls, whyFailed } from '../../api/canary/summary.ts';
+import {
+  canaryStatus,
+  conditionOf,
+  shortCommit,
+  stallOf,
+  whatStalls,
+  whyFailed,
+} from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
@@ -148,12 +155,6 @@ function restOf(canary: KubernetesObject, commit: string | undefined): End | und
   const outcome = isNone ? 'Failed' : rest;
   const why = whyFailed(status) ?? whatStalls(canary);
   return outcome && { outcome, message: status.message, why: outcome === 'Failed' ? why : undefined };
-}
-
-/** What only a person can end; undefined: nothing stops the Canary. */
-function stallOf(status: CanaryStatus): string | undefined {
-  const stalled = conditionOf(status, 'Stalled');
-  return stalled?.status === 'True' ? stalled.message : undefined;
 }
 
 /** A release that was under way. */

@@ -1,5 +1,4 @@
-import type { CanaryStatus } from '../../api/canary/status.ts';
-import { conditionOf, messageOf } from '../../api/canary/summary.ts';
+import { messageOf, stallOf } from '../../api/canary/summary.ts';
 import type { NamespacedName } from '../../api/kubernetes.ts';
 import { changesUnderWay } from '../../review/diff/release-changes.ts';
 import { explain } from '../../review/explain/explanation.ts';
@@ -100,7 +99,7 @@ interface ExplainOptions {
 export function explainWorld(world: World, hypothesis: Hypothesis, options: ExplainOptions): CommandResult {
   const { assumed, underWay, format, screen } = options;
   const explanation = explain(applyHypothesis(world, hypothesis), assumed);
-  const stops = whatStops(world.status);
+  const stops = stallOf(world.status);
   const data = { ...explanation, underWay, stops };
   if (format !== 'text') return printed(formatOutput('Explanation', data, format));
   const said = messageOf({ ...world.canary, status: world.status });
@@ -108,10 +107,4 @@ export function explainWorld(world: World, hypothesis: Hypothesis, options: Expl
   const told = { ...data, stops: isForetold ? undefined : stops, said };
   const lines = explanationLines(told, screen, world.nowMs);
   return printed(`${lines.join('\n')}\n`);
-}
-
-/** What only a person can end; undefined: nothing. */
-function whatStops(status: CanaryStatus): string | undefined {
-  const stalled = conditionOf(status, 'Stalled');
-  return stalled?.status === 'True' ? stalled.message || undefined : undefined;
 }

@@ -7,6 +7,7 @@ import {
   paint,
   printable,
   type Screen,
+  section,
   type TableColumn,
   wrap,
 } from '../../terminal/output.ts';
@@ -41,23 +42,17 @@ export function explanationLines(
       ...comparisons(primary, screen),
     ]),
     ...(judgement ? judgementLines(judgement, screen) : []),
-    ...(underWay
-      ? section(
-          screen,
-          'What the release under way changes',
-          wrap(changeSummary(underWay, canary), screen.columns, indent),
-        )
-      : []),
-    ...(stops ? section(screen, 'What stops it', wrap(stops, screen.columns, indent)) : []),
+    ...section(
+      screen,
+      'What the release under way changes',
+      underWay ? wrap(changeSummary(underWay, canary), screen.columns, indent) : [],
+    ),
+    ...section(screen, 'What stops it', wrap(stops ?? '', screen.columns, indent)),
     ...section(screen, 'What comes next, if the cluster does not change', [
       ...forecast.moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
       ...wrap(forecast.end, screen.columns, indent),
     ]),
   ];
-}
-
-function section(screen: Screen, title: string, lines: readonly string[]): string[] {
-  return ['', paint(screen, 'strong', title), ...lines];
 }
 
 function comparisons(rows: readonly Comparison[], screen: Screen): string[] {

@@ -23,6 +23,7 @@ import {
   paint,
   printable,
   type Screen,
+  section,
   type TableColumn,
   type Tone,
   widthOf,
@@ -128,10 +129,6 @@ function heading(screen: Screen, title: string, text: string, tone: Tone): strin
     ? Math.max(2, screen.columns - title.length - widthOf(state))
     : 2;
   return `${paint(screen, 'strong', title)}${' '.repeat(space)}${paint(screen, tone, state)}`;
-}
-
-function section(screen: Screen, title: string, lines: readonly string[]): string[] {
-  return lines.length > 0 ? ['', paint(screen, 'strong', title), ...lines] : [];
 }
 
 function text(line: string | undefined): string[] {

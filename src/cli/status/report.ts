@@ -1,7 +1,6 @@
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
 import {
   type CommandResult,
   type DataFormat,
@@ -12,7 +11,7 @@ import {
 } from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import type { ObjectArgument } from '../flags.ts';
-import { noneFound, readAll, readOne } from '../objects.ts';
+import { noneFound, readKinds, readOne } from '../objects.ts';
 import { canaryDetail, sourceDetail } from './detail.ts';
 import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './rows.ts';
 
@@ -49,8 +48,12 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
 
 async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
   const { kind, namespace, labelSelector, format, screen, nowMs } = options;
-  const canaries = kind === 'Source' ? [] : await readAll(reader, 'Canary', { namespace, labelSelector });
-  const { sources, note } = kind === 'Canary' ? { sources: [], note: '' } : await sourcesOf(reader, options);
+  const query = { namespace, labelSelector };
+  let note = '';
+  const found = await readKinds(reader, kind ? [kind] : ['Canary', 'Source'], query, (error) => {
+    note = `note: no Sources are shown: ${error.message}\n`;
+  });
+  const { Canary: canaries = [], Source: sources = [] } = found;
   if (format === 'json' || format === 'yaml') {
     const items = [...canaries, ...sources].map(clean);
     return { ...printed(formatData({ apiVersion: 'v1', kind: 'List', items }, format)), stderr: note };
@@ -77,23 +80,6 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
       exitCode: 0,
     };
   return { ...printed(blocks.map(textOf).join('\n')), stderr: note };
-}
-
-/** Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources. */
-async function sourcesOf(
-  reader: StatusReader,
-  options: StatusOptions,
-): Promise<{ readonly sources: readonly KubernetesObject[]; readonly note: string }> {
-  const { namespace, labelSelector } = options;
-  try {
-    return { sources: await readAll(reader, 'Source', { namespace, labelSelector }), note: '' };
-  } catch (error) {
-    if (options.kind !== undefined || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
-    return {
-      sources: [],
-      note: error.kind === 'forbidden' ? `note: no Sources are shown: ${error.message}\n` : '',
-    };
-  }
 }
 
 /** Without the bookkeeping of field managers; the whole status of a Canary, not as it is stored. */

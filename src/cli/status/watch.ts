@@ -3,12 +3,11 @@ import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
 import { describe, type KubernetesObject, present } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { CacheHandle } from '../../cluster/caches/caches.ts';
-import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { paint, printable, wrap } from '../../terminal/output.ts';
 import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { canRedraw, createLivePage } from '../../terminal/timeline/live-screen.ts';
-import { readAll } from '../objects.ts';
+import { readKinds } from '../objects.ts';
 import { clean, type StatusOptions, type StatusReader, status } from './report.ts';
 import { canaryRow, sourceRow } from './rows.ts';
 
@@ -34,12 +33,22 @@ export async function watchStatus(
   options: WatchStatusOptions,
 ): Promise<never> {
   const { stream, env, signal, format } = options;
-  const { namespace, labelSelector, name } = options;
+  const { kind: asked, namespace, labelSelector, name } = options;
   // For one that is not there, the error that `holdfast status` has for it.
   if (name !== undefined) await status(connection.client, { ...options, nowMs: systemClock.nowMs() });
-  const { kinds, note } = await readableKinds(connection, options);
+  // A cache would wait for ever for what may not be read.
+  const query = { namespace, labelSelector, metadataOnly: true };
+  let note = '';
+  const readable = await readKinds(
+    connection.client,
+    asked ? [asked] : ['Canary', 'Source'],
+    query,
+    (error) => {
+      note = `no Sources are shown: ${error.message}`;
+    },
+  );
   const handles = new Map<string, CacheHandle>(
-    kinds.map((kind) => [
+    (Object.keys(readable) as KindName[]).map((kind) => [
       kind,
       connection.caches.ensure({
         apiVersion: apiVersionOf(kind),
@@ -56,26 +65,6 @@ export async function watchStatus(
   } finally {
     await Promise.all([...handles.values()].map((handle) => handle.release()));
   }
-}
-
-/** Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources. */
-async function readableKinds(
-  { client }: Pick<Connection, 'client'>,
-  { kind, namespace, labelSelector }: WatchStatusOptions,
-): Promise<{ readonly kinds: readonly KindName[]; readonly note: string }> {
-  const readable: KindName[] = [];
-  let note = '';
-  for (const one of kind ? [kind] : (['Canary', 'Source'] as const)) {
-    try {
-      await readAll(client, one, { namespace, labelSelector, metadataOnly: true });
-      readable.push(one);
-    } catch (error) {
-      const isOptional = kind === undefined && one === 'Source';
-      if (!isOptional || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
-      if (error.kind === 'forbidden') note = `no Sources are shown: ${error.message}`;
-    }
-  }
-  return { kinds: readable, note };
 }
 
 async function onPage(
