@@ -70,6 +70,18 @@ export function abortOnSignals(): { readonly signal: AbortSignal; readonly relea
   return { signal: stopping.signal, release };
 }
 
+/** The work, or nothing, until the signal aborts: rejects with its reason then. */
+export function untilAborted<T = never>(
+  signal: AbortSignal,
+  work = new Promise<T>(() => undefined),
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}
+
 /** Does something until a signal; its exit code is that of an interruption then, else what the work resolves to. */
 export async function untilInterrupted(
   { setExitCode }: Pick<CliContext, 'setExitCode'>,

@@ -7,6 +7,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { CacheHandle } from '../cluster/caches/caches.ts';
 import type { Connection } from '../server/connection.ts';
 import { newsOf, type RolloutNews } from '../terminal/timeline/news.ts';
+import { untilAborted } from './command.ts';
 import { readOne } from './objects.ts';
 import { commitSubject } from './status/rows.ts';
 
@@ -51,7 +52,6 @@ export async function watchOne(
   { namespace, name, signal }: WatchOptions,
   report: (event: WatchEvent) => void,
 ): Promise<void> {
-  signal.throwIfAborted();
   // A cache would wait for ever for what is not there or may not be read.
   await readOne(client, 'Canary', { namespace, name });
   const handle = caches.ensure({ apiVersion: apiVersionOf('Canary'), kind: 'Canary', namespace, name });
@@ -60,18 +60,17 @@ export async function watchOne(
   const stopLooking = reportSilence(clock, handle, send);
   let before: CanaryStatus | undefined;
   try {
-    await new Promise<void>((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    const deleted = new Promise<void>((resolve) => {
       handle.store.subscribe((type, object) => {
         if (type === 'deleted') {
           send({ type: 'deleted' });
           return resolve();
         }
-        const after = canaryStatus(object);
         for (const body of changes(before, object)) send(body);
-        before = after;
+        before = canaryStatus(object);
       });
     });
+    await untilAborted(signal, deleted);
   } finally {
     stopLooking();
     await handle.release();

@@ -39,3 +39,25 @@ it('a Canary without a spec, which the CRD lets in, is watched all the same', as
   await expect(watched).rejects.toThrow('interrupted');
   expect(events.at(-1)).toMatchObject({ type: 'state', message: 'spec.targetRef: is missing' });
 });
+
+it('a watch that is interrupted while the Canary is read ends all the same', async () => {
+  const stopping = new AbortController();
+  const canary = { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: {} };
+  const client = {
+    async get() {
+      stopping.abort(new Error('interrupted'));
+      return canary;
+    },
+  };
+  const handle = {
+    store: { subscribe: () => undefined },
+    health: () => ({ failures: 0 }),
+    release: async () => undefined,
+  };
+  const connection = { client, caches: { ensure: () => handle } } as unknown as Parameters<
+    typeof watchOne
+  >[0];
+  const options = { namespace: 'shop', name: 'web', signal: stopping.signal };
+
+  await expect(watchOne(connection, systemClock, options, () => undefined)).rejects.toThrow('interrupted');
+});

@@ -18,7 +18,7 @@ import {
   type TableColumn,
 } from '../../terminal/output.ts';
 import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
+import { type CliCommand, emit, untilAborted, untilInterrupted, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';
 import { noneFound, readAll } from '../objects.ts';
 import { reportSilence } from '../watch-canary.ts';
@@ -244,14 +244,11 @@ export async function watchEvents(
   );
   try {
     for (const event of [...items].sort(byTime)) printNew(event);
-    return await new Promise<never>((_, reject) => {
-      if (signal.aborted) reject(signal.reason);
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      for (const { store } of handles)
-        store.subscribe((change, event) => {
-          if (change !== 'deleted') printNew(event);
-        });
-    });
+    for (const { store } of handles)
+      store.subscribe((change, event) => {
+        if (change !== 'deleted') printNew(event);
+      });
+    return await untilAborted(signal);
   } finally {
     for (const stop of stops) stop();
     await Promise.all(handles.map((handle) => handle.release()));

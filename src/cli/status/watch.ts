@@ -7,6 +7,7 @@ import type { Connection } from '../../server/connection.ts';
 import { paint, printable, wrap } from '../../terminal/output.ts';
 import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { canRedraw, createLivePage } from '../../terminal/timeline/live-screen.ts';
+import { untilAborted } from '../command.ts';
 import { readKinds } from '../objects.ts';
 import { clean, type StatusOptions, type StatusReader, status } from './report.ts';
 import { canaryRow, sourceRow } from './rows.ts';
@@ -72,7 +73,7 @@ async function onPage(
   options: WatchStatusOptions & { readonly note: string },
   signal: AbortSignal,
 ): Promise<never> {
-  await untilAborted(Promise.all([...handles.values()].map((handle) => handle.synced())), signal);
+  await untilAborted(signal, Promise.all([...handles.values()].map((handle) => handle.synced())));
   const reader: StatusReader = {
     get: async ({ kind, namespace, name }) => handles.get(kind)?.store.get(namespace, name),
     list: async (_, kind, { namespace } = {}) => ({
@@ -108,7 +109,7 @@ async function onPage(
   const timer = setInterval(() => void draw(), redrawMs);
   try {
     await draw();
-    return await untilAborted(new Promise<never>(() => undefined), signal);
+    return await untilAborted(signal);
   } finally {
     clearInterval(timer);
     for (const stop of stops) stop();
@@ -140,7 +141,7 @@ async function inLines(
     silence = now;
   }, ageMs);
   try {
-    return await untilAborted(new Promise<never>(() => undefined), signal);
+    return await untilAborted(signal);
   } finally {
     clearInterval(timer);
     for (const stop of stops) stop();
@@ -170,12 +171,4 @@ function summary(object: KubernetesObject, isDeleted: boolean): string {
   const { phase, weight, step, reason, message } = canaryRow(object, 0);
   const parts = [`weight ${weight}`, ...(step === '-' ? [] : [`step ${step}`]), reason];
   return printable(`${describe(object)} ${phase} (${parts.join(', ')}) ${message}`.trimEnd());
-}
-
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    work.then(resolve, reject);
-  });
 }
