@@ -250,6 +250,11 @@ export const clusterKeySecret = 'holdfast-key';
 /** For messages: installs the CRDs of this version, also over those of Flagger or of a chart, whose fields another manager owns. */
 export const applyCrds = 'holdfast install --crds-only | kubectl apply --server-side --force-conflicts -f -';
 
+/** The name of an object of most kinds. */
+export const objectName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+/** The name of a namespace, or another DNS label. */
+export const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
 // Names that fit where Kubernetes allows fewer characters.
 
 const mostLabelCharacters = 63;

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { dnsLabel, objectName } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { InputError } from '../api/problems.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
@@ -123,11 +124,9 @@ export function matching(pattern: RegExp, message: string): (text: string) => st
 
 /** Name of a namespace. An empty one, as of a variable that is not set, would mean all of them. */
 export const namespaceName: (text: string) => string = matching(
-  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  dnsLabel,
   'must be a namespace name: lower-case letters, digits and dashes.',
 );
-
-const objectName = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 /** A commit, also shortened. An empty one, as of a variable that is not set, would mean all of them. */
 export const commitName: (text: string) => string = matching(
@@ -300,12 +299,18 @@ export function parseObjectArgument(first: string | undefined, second: string | 
   // As of a variable that is not set.
   if (name === '' || word === '')
     throw new InputError(`${JSON.stringify(first)} names no object; use canary/NAME or source/NAME`);
-  if (/^canar(y|ies)$/i.test(word)) return { kind: 'Canary', name };
-  if (/^sources?$/i.test(word)) return { kind: 'Source', name };
+  const kind = kindIn(word);
+  if (kind) return { kind, name };
   if (name === undefined) return { kind: 'Canary', name: word };
   throw new InputError(
     `unknown kind ${JSON.stringify(word)}: must be canary or source; -n NAMESPACE names the namespace`,
   );
+}
+
+/** The kind that a word names. */
+export function kindIn(word: string): ObjectArgument['kind'] {
+  if (/^canar(y|ies)$/i.test(word)) return 'Canary';
+  return /^sources?$/i.test(word) ? 'Source' : undefined;
 }
 
 /** The same where NAME alone is a Canary, and with -l a word alone is a kind: `source -l team=shop`. */

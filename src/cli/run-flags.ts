@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { dnsLabel } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { parseDurationMs } from '../api/time.ts';
 import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
@@ -177,10 +178,7 @@ function withRolloutFlags(command: Command): Command {
     );
 }
 
-const clusterName = matching(
-  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-  'must be lower-case letters, digits and dashes, at most 63.',
-);
+const clusterName = matching(dnsLabel, 'must be lower-case letters, digits and dashes, at most 63.');
 
 function duration(text: string): number {
   const ms = parseDurationMs(text);

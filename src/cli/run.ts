@@ -6,7 +6,7 @@ import { startApp } from '../server/app.ts';
 import type { AppOptions } from '../server/options.ts';
 import { createLog, keepHeapSmall } from '../server/process.ts';
 import type { CliCommand } from './command.ts';
-import { isHttpUrl, type LimitFlags, programsIn, releaseLimitsIn } from './flags.ts';
+import { isHttpUrl, programsIn, releaseLimitsIn } from './flags.ts';
 import { type ReceiverFlags, type RunFlags, withRunFlags } from './run-flags.ts';
 
 /** `holdfast run`: the controller. */
@@ -90,26 +90,6 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,
     shadow: flags.shadow === true,
     programs: programsIn(flags, process.env),
-    ...limitsIn(flags),
-    ...receiversOf(flags, process.env),
-  };
-}
-
-/** What the flags of `withLimitFlags` say. */
-function limitsIn(
-  flags: LimitFlags,
-): Pick<
-  AppOptions,
-  | 'apiRate'
-  | 'sourceRate'
-  | 'concurrency'
-  | 'gitDiskBytes'
-  | 'defaultServiceAccount'
-  | 'trustedSourceNamespaces'
-  | 'forbidsOtherNamespaces'
-  | 'tracksConfig'
-> {
-  return {
     apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
     sourceRate: { perSecond: flags.sourceQps, burst: flags.sourceBurst },
     concurrency: flags.threadiness,
@@ -117,6 +97,7 @@ function limitsIn(
     defaultServiceAccount: flags.defaultServiceAccount,
     trustedSourceNamespaces: flags.trustedSourceNamespaces,
     ...releaseLimitsIn(flags),
+    ...receiversOf(flags, process.env),
   };
 }
 

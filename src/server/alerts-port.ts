@@ -1,14 +1,13 @@
 import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
 import { passes } from '../api/canary/canary.ts';
 import { otherNamespace } from '../api/canary/validate.ts';
-import { parseKind } from '../api/kinds/parse.ts';
 import type { Cluster, WatchedSet } from '../contracts/cluster.ts';
 import type { AlertAnswer, Alerts } from '../contracts/notifications.ts';
 import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
-import { secretValues, whyAbsent } from './cluster.ts';
+import { namedObject, secretValues } from './cluster.ts';
 
 /** A receiver that flags and the environment name, as an AlertProvider would. */
 export interface DefaultReceiver {
@@ -48,14 +47,8 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       // A spec that is refused for this is reported to its alerts, too.
       if (namespace !== home && !options.crossesNamespaces)
         return { ...failed(`its providerRef.namespace ${otherNamespace(namespace)}`), final: true };
-      const object = providers.get(namespace, name);
-      if (!object) return failed(whyAbsent(providers, `AlertProvider ${namespace}/${name}`));
-      const parsed = parseKind('AlertProvider', object);
-      if (!parsed.ok) {
-        const [problem] = parsed.problems;
-        return failed(`AlertProvider ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`);
-      }
-      const provider = parsed.value;
+      const provider = namedObject(providers, 'AlertProvider', { namespace, name });
+      if (typeof provider === 'string') return failed(provider);
       const secret = await secretValues(cluster, namespace, provider.spec.secretRef?.name);
       const endsOnly = !passes(alert.severity, incident.severity);
       return sendAlert({ ...notice, endsOnly }, provider, secret, http, signal);

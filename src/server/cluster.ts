@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
-import { applyCrds, type KubernetesObject, secretBytes } from '../api/kubernetes.ts';
+import { type ParsedKinds, parseKind } from '../api/kinds/parse.ts';
+import { applyCrds, type KubernetesObject, type NamespacedName, secretBytes } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches/caches.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
@@ -253,10 +254,22 @@ async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | 
   }
 }
 
-/** Why an object is not in a watched set, for people: where the set cannot be read, it may well exist. */
-export function whyAbsent(set: Pick<WatchedSet, 'synced' | 'problem'>, what: string): string {
-  if (set.synced()) return `${what} does not exist`;
-  return `${what} cannot be read: ${set.problem() ?? 'objects of its kind were not listed yet'}`;
+/** An object that a Canary names, from its watched set; a text: why it cannot be used. */
+export function namedObject<Kind extends 'AlertProvider' | 'MetricTemplate'>(
+  set: Pick<WatchedSet, 'get' | 'synced' | 'problem'>,
+  kind: Kind,
+  { namespace, name }: NamespacedName,
+): ParsedKinds[Kind] | string {
+  const what = `${kind} ${namespace}/${name}`;
+  const object = set.get(namespace, name);
+  // Where the set cannot be read, it may well exist.
+  if (!object && !set.synced())
+    return `${what} cannot be read: ${set.problem() ?? 'objects of its kind were not listed yet'}`;
+  if (!object) return `${what} does not exist`;
+  const parsed = parseKind(kind, object);
+  if (parsed.ok) return parsed.value;
+  const [problem] = parsed.problems;
+  return `${what}: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
 }
 
 /** Decoded values of a Secret, never cached; undefined when none is named or it does not exist. */

@@ -1,15 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../api/clock.ts';
-import { parseKind } from '../api/kinds/parse.ts';
-import type { MetricTemplate } from '../api/metric-template.ts';
 import type { Cluster, Metrics, WatchedSet } from '../contracts/cluster.ts';
 import type { HttpClient } from '../http/types.ts';
 import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
 import type { JobAccess, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
 import { type MetricSource, templateOf } from '../providers/metrics/question.ts';
 import { readMetric } from '../providers/metrics/read-metric.ts';
-import { secretValues, whyAbsent } from './cluster.ts';
+import { namedObject, secretValues } from './cluster.ts';
 
 /** What asking metrics needs. */
 interface MetricsPortOptions {
@@ -48,7 +46,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
       const { canary, metric, role } = question;
       const tenant = `metrics ${canary.metadata.namespace}`;
       const reference = templateOf(canary, metric);
-      const template = reference && findTemplate(options.templates, reference);
+      const template = reference && namedObject(options.templates, 'MetricTemplate', reference);
       if (typeof template === 'string') return { kind: 'error', detail: template };
       const secret =
         template &&
@@ -98,17 +96,4 @@ async function folderValues(folder: string | undefined): Promise<MetricSource['m
     return text === undefined ? [] : [[name, text.trim()] as const];
   });
   return { name: `in ${folder}`, values: Object.fromEntries((await Promise.all(read)).flat()) };
-}
-
-/** A template that cannot be read says why. */
-function findTemplate(
-  templates: WatchedSet,
-  { namespace, name }: { namespace: string; name: string },
-): MetricTemplate | string {
-  const object = templates.get(namespace, name);
-  if (!object) return whyAbsent(templates, `MetricTemplate ${namespace}/${name}`);
-  const parsed = parseKind('MetricTemplate', object);
-  if (parsed.ok) return parsed.value;
-  const [problem] = parsed.problems;
-  return `MetricTemplate ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
 }

@@ -24,7 +24,8 @@ interface ParseOptions {
   strict?: boolean;
 }
 
-interface ParsedKinds {
+/** What objects of our kinds are read as. */
+export interface ParsedKinds {
   Canary: Canary;
   Source: Source;
   MetricTemplate: MetricTemplate;

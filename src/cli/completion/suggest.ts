@@ -1,5 +1,6 @@
 import type { Argument, Option } from 'commander';
 import { printable } from '../../terminal/output.ts';
+import { kindIn } from '../flags.ts';
 import runbooks from '../runbooks.json' with { type: 'json' };
 import type { TypedLine } from './typed.ts';
 
@@ -171,12 +172,6 @@ async function objectsFor(
       return kind ? namesOf(kind) : [];
     }
   }
-}
-
-/** As `parseObjectArgument` reads it. */
-function kindIn(word: string): 'Canary' | 'Source' | undefined {
-  if (/^canar(y|ies)$/i.test(word)) return 'Canary';
-  return /^sources?$/i.test(word) ? 'Source' : undefined;
 }
 
 function withKind(word: string, objects: readonly Suggestion[]): Suggestion[] {

@@ -1,21 +1,15 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
+import type { InstalledNames } from './policies.ts';
 import { flagArguments, type ProgramFlags } from './program-flags.ts';
+import type { RightsOptions } from './rights.ts';
 
 /** What the pod is made of. */
-interface DeploymentOptions {
-  readonly name: string;
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly selector: Readonly<Record<string, string>>;
+interface DeploymentOptions extends InstalledNames, RightsOptions {
   readonly image: string;
-  readonly watchNamespaces: readonly string[];
-  readonly defaultServiceAccount: string | undefined;
-  readonly trustedSourceNamespaces: readonly string[];
   readonly crossNamespaceRefs: boolean;
   readonly ingressClass: string | undefined;
   readonly replicas: number;
-  readonly dashboard: boolean;
   /** Secret with the key `secret` of the login proxy in front of the dashboard. */
   readonly dashboardProxySecret: string | undefined;
   readonly flags: ProgramFlags;

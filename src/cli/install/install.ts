@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { allCrds } from '../../api/kinds/crd.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { dnsLabel, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { workloadProviders } from '../../providers/routing/table.ts';
 import { type CommandResult, type DataFormat, formatObjects, printed } from '../../terminal/output.ts';
@@ -30,21 +30,7 @@ import {
 import { type ProgramFlags, programFlag } from './program-flags.ts';
 import { rbacObjects } from './rbac.ts';
 
-interface InstallFlags {
-  readonly crdsOnly?: boolean;
-  readonly namespace: string;
-  readonly image: string;
-  readonly watchNamespaces: string[];
-  readonly impersonation?: boolean;
-  readonly defaultServiceAccount?: string;
-  readonly trustedSourceNamespaces: string[];
-  readonly providers: string[];
-  readonly crossNamespaceRefs: boolean;
-  readonly ingressClass?: string;
-  readonly replicas: number;
-  readonly dashboard: boolean;
-  readonly dashboardProxySecret?: string;
-  readonly egress: Destination[];
+interface InstallFlags extends Omit<InstallOptions, 'flags'> {
   readonly flag?: ProgramFlags;
   readonly output: DataFormat;
 }
@@ -207,7 +193,7 @@ function namespaceObject(namespace: string, labels: Record<string, string>): Kub
 export function runInstall(options: InstallOptions, format: DataFormat): CommandResult {
   const { namespace, watchNamespaces = [], trustedSourceNamespaces = [] } = options;
   const named = [namespace, ...watchNamespaces, ...trustedSourceNamespaces];
-  const wrong = named.find((text) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text));
+  const wrong = named.find((text) => !dnsLabel.test(text));
   if (wrong !== undefined)
     throw new InputError(`${JSON.stringify(wrong.slice(0, 80))} is not a valid namespace name`);
   if (!/^[\w.:/@-]+$/.test(options.image)) throw new InputError('--image is not a valid image reference');

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import { type KubernetesObject, sourceAccount } from '../../api/kubernetes.ts';
+import { dnsLabel, type KubernetesObject, sourceAccount } from '../../api/kubernetes.ts';
 import { holdfastVerbs, type RightsOptions } from './rights.ts';
 
 /** Values that installed objects share. */
-interface PolicyOptions {
+export interface InstalledNames {
   readonly name: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ const apiVersion = 'admissionregistration.k8s.io/v1';
  * Guards the annotations by which people give orders (design section 2.3): who changes `holdfast.dev/promote` needs the right to `promote`
  * that object. Without it everybody who may edit a Canary could approve its release, since a field manager's name proves nobody.
  */
-export function verbPolicy(options: PolicyOptions): KubernetesObject[] {
+export function verbPolicy(options: InstalledNames): KubernetesObject[] {
   const value = (object: string) => `${object}.metadata.?annotations[?('holdfast.dev/' + verb)].orValue('')`;
   const before = `(oldObject == null ? '' : ${value('oldObject')})`;
   const verbs = holdfastVerbs.map((verb) => `'${verb}'`).join(', ');
@@ -41,7 +41,7 @@ export function verbPolicy(options: PolicyOptions): KubernetesObject[] {
  * Who writes a Source must be allowed what Holdfast then does for it (ADR 38): to act as the account that it is written as, and to read Secrets of
  * its namespace. The role `edit` is. Where Sources are trusted, who may write them there has Holdfast's own rights.
  */
-export function sourcePolicy(options: PolicyOptions & RightsOptions): KubernetesObject[] {
+export function sourcePolicy(options: InstalledNames & RightsOptions): KubernetesObject[] {
   const { name, defaultServiceAccount = sourceAccount, trustedSourceNamespaces } = options;
   const namespace = 'object.metadata.namespace';
   const trusted = trustedSourceNamespaces.map((one) => `'${one}'`).join(', ');
@@ -72,7 +72,7 @@ export function sourcePolicy(options: PolicyOptions & RightsOptions): Kubernetes
 }
 
 /** Holdfast may make RoleBindings for one thing alone: RBAC cannot say so, since it knows no name when something is made. */
-export function bindingPolicy(options: PolicyOptions & RightsOptions): KubernetesObject[] {
+export function bindingPolicy(options: InstalledNames & RightsOptions): KubernetesObject[] {
   const { name, namespace, defaultServiceAccount, watchNamespaces } = options;
   if (defaultServiceAccount !== undefined || watchNamespaces.length > 0) return [];
   return policy(options, `${name}-role-bindings.holdfast.dev`, {
@@ -101,7 +101,7 @@ export function bindingPolicy(options: PolicyOptions & RightsOptions): Kubernete
 }
 
 /** A policy that refuses when it cannot be evaluated, and its binding. */
-function policy({ labels }: PolicyOptions, name: string, spec: object): KubernetesObject[] {
+function policy({ labels }: InstalledNames, name: string, spec: object): KubernetesObject[] {
   const metadata = { name, labels: { ...labels } };
   return [
     {
@@ -125,7 +125,7 @@ function watched(group: string, resource: string): object {
 
 /** Lets in what the ports are for, and with destinations lets out nothing but them and name resolution. */
 export function networkPolicy(
-  { name, namespace, labels, selector }: PolicyOptions,
+  { name, namespace, labels, selector }: InstalledNames,
   egress: readonly Destination[],
   dashboard: boolean,
 ): KubernetesObject {
@@ -159,7 +159,7 @@ export function destinationOf(text: string): Destination | undefined {
   const [address = '', prefix = ''] = host.split('/');
   const bits = { 4: 32, 6: 128 }[isIP(address)] ?? -1;
   if (/^\d+$/.test(prefix) && Number(prefix) <= bits) return { cidr: host, port };
-  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(host) ? { namespace: host, port } : undefined;
+  return dnsLabel.test(host) ? { namespace: host, port } : undefined;
 }
 
 const nameResolution = {
@@ -180,7 +180,7 @@ function namespaceSelector(namespace: string): object {
 }
 
 /** Of several copies one may be evicted at a time, so that another one takes over at once. */
-export function disruptionBudget({ name, namespace, labels, selector }: PolicyOptions): KubernetesObject {
+export function disruptionBudget({ name, namespace, labels, selector }: InstalledNames): KubernetesObject {
   return {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',

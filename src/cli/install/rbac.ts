@@ -1,4 +1,5 @@
 import { type KubernetesObject, sourceAccount } from '../../api/kubernetes.ts';
+import type { InstalledNames } from './policies.ts';
 import {
   applyRights,
   holdfastRights,
@@ -14,11 +15,7 @@ const apiVersion = 'rbac.authorization.k8s.io/v1';
 const applyLabel = 'holdfast.dev/aggregate-to-apply';
 
 /** Who gets the rights, and where. */
-interface RbacOptions extends RightsOptions {
-  readonly name: string;
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
+interface RbacOptions extends Omit<InstalledNames, 'selector'>, RightsOptions {}
 
 /** The account, its rights, and roles for people. Nothing holds `*` or escalate; impersonate and bind hold for one name each unless more is asked for. */
 export function rbacObjects(options: RbacOptions): KubernetesObject[] {

@@ -1,5 +1,6 @@
 /** Whose metrics are asked: names that queries are about. */
 import { apexName, type Canary, sharesWorkload } from '../../api/canary/canary.ts';
+import { objectName } from '../../api/kubernetes.ts';
 import { cutPodNames, madeLetters } from '../../api/pod-names.ts';
 import { literal } from '../routing/request-metrics.ts';
 import { TemplateError } from './template-parser.ts';
@@ -33,7 +34,6 @@ export interface SubjectPods {
   readonly otherPods: string;
 }
 
-const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const podSuffix = '[0-9a-zA-Z]+';
 /** Patterns of pod names are built from names of the cluster's objects only. */
 const podPattern = /^[-a-zA-Z0-9.\\[\](){}|+]{1,32768}$/;
@@ -76,7 +76,7 @@ export function metricSubject(canary: Canary, role: MetricRole, given: GivenName
     Object.assign(subject, { target: name, service: apex, ownService: apex, pods: own, otherPods });
   }
   for (const [field, value] of Object.entries(subject))
-    if (!(field.toLowerCase().endsWith('pods') ? podPattern : dnsName).test(value))
+    if (!(field.toLowerCase().endsWith('pods') ? podPattern : objectName).test(value))
       throw new TemplateError(`${field} is not a DNS name and cannot be used in a query`);
   return subject;
 }

@@ -38,8 +38,3 @@ export async function userOf(
   const person = await access.identify(request.headers, purpose);
   return person ? { person } : { answer: refuse(401, howToLogIn) };
 }
-
-/** Whether it is a name of Kubernetes. */
-export function isName(value: unknown): value is string {
-  return typeof value === 'string' && /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value);
-}

@@ -8,9 +8,9 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { EventSink } from '../../contracts/cluster.ts';
 import { whySetBack } from '../../workload/compare/managed-fields.ts';
-import { type Answer, readBody } from '../http/http-server.ts';
+import { type Answer, isName, readBody } from '../http/http-server.ts';
 import { type DashboardAccess, missingRight, ourResources } from './access.ts';
-import { isName, json, refuse, userOf } from './answers.ts';
+import { json, refuse, userOf } from './answers.ts';
 import { annotationFor } from './requests.ts';
 
 /** What requests on the dashboard use. */

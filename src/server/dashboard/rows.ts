@@ -11,15 +11,11 @@ import {
   sourceMessageOf,
   toneOf,
 } from '../../api/canary/summary.ts';
-import {
-  groupKindsAnnotation,
-  isSuspended,
-  type KubernetesObject,
-  partOfLabel,
-} from '../../api/kubernetes.ts';
+import { isSuspended, type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import { limits, shorten } from '../../api/limits.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import type { CanaryRow, ObjectRow, Section, SourceRow } from '../../dashboard/views.ts';
+import { inventoryOf, splitGroupKind } from '../../engine/sync/scope/inventory.ts';
 import { healthOf } from '../../engine/sync/status/health.ts';
 
 const ownerAnnotation = 'holdfast.dev/owner';
@@ -91,17 +87,8 @@ export function withoutCredentials(url: string): string {
 }
 
 /** Kinds of the objects of a Source, as its annotation for ApplySets says: `Deployment.apps,Service`. Users who may edit the Source can change it, and each kind needs a watch. */
-export function groupKindsOf({
-  metadata,
-}: KubernetesObject): Array<{ readonly group: string; readonly kind: string }> {
-  const text = metadata.annotations?.[groupKindsAnnotation] ?? '';
-  return [...new Set(text.split(','))]
-    .filter(Boolean)
-    .slice(0, limits.kindsOutsideGit)
-    .map((one) => {
-      const [kind = '', ...group] = one.split('.');
-      return { kind, group: group.join('.') };
-    });
+export function groupKindsOf(source: KubernetesObject): ReturnType<typeof splitGroupKind>[] {
+  return [...inventoryOf(source).groupKinds].slice(0, limits.kindsOutsideGit).map(splitGroupKind);
 }
 
 const tones = { healthy: 'good', progressing: 'busy', failed: 'bad' } as const;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { BuiltInGate } from '../../api/annotations.ts';
 import type { NamespacedName } from '../../api/kubernetes.ts';
 import type { GateStore } from './gate-annotations.ts';
-import { type Answer, type Route, readBody } from './http-server.ts';
+import { type Answer, isName, type Route, readBody } from './http-server.ts';
 
 /**
  * The gate and rollback endpoints of Flagger's load tester (flagger-behaviour 5.7). Asking needs no credentials, since webhooks have none, and
@@ -106,7 +106,6 @@ function commandFor({ namespace, name }: NamespacedName, gate: BuiltInGate, open
 
 /** Limit of a webhook's payload, which contains the user's metadata. */
 const maximumBytes = 65_536;
-const namePattern = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /**
  * The Canary a request is about: `name` and `namespace` of its JSON body, as Flagger's webhooks send it, or of the query, for links and shells.
@@ -128,8 +127,4 @@ function fieldsOf(body: Buffer): { name?: unknown; namespace?: unknown } | undef
   } catch {
     return undefined;
   }
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && namePattern.test(value);
 }

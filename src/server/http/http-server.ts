@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { objectName } from '../../api/kubernetes.ts';
 
 /** What a handler answers. */
 export interface Answer {
@@ -205,6 +206,11 @@ function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Whether something in a request is a name of Kubernetes. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && objectName.test(value);
 }
 
 /** Bytes of a body that is too large that are read and dropped: a client that sends it to its end first gets no answer from a closed connection. */
