@@ -15,33 +15,15 @@ import {
   checkServer,
   listObjects,
 } from './cluster.ts';
-import { checkMetrics } from './metrics.ts';
-import { checkRights } from './rights.ts';
+import { checkMetrics, type MetricOptions } from './metrics.ts';
+import { type Asker, checkRights, type InstalledChoice } from './rights.ts';
 import { checkSources, readableSources } from './sources.ts';
 import { checkTrust } from './trust.ts';
 
 /** What `holdfast check` is asked for. */
-export interface CheckOptions {
+export interface CheckOptions extends InstalledChoice, Asker, MetricOptions {
   /** Sources of files; empty: those of the cluster. */
   readonly sources: readonly Source[];
-  readonly ownNamespace: string;
-  /** Empty: all namespaces. */
-  readonly watchNamespaces: readonly string[];
-  /** The account of Sources that name none; undefined: the one that Holdfast keeps. */
-  readonly defaultServiceAccount?: string | undefined;
-  /** Namespaces whose Sources are written with Holdfast's own rights. */
-  readonly trustedSourceNamespaces: readonly string[];
-  /** The controller serves it. */
-  readonly dashboard?: boolean;
-  readonly asUser?: string | undefined;
-  readonly defaultProvider: string;
-  /** References to objects of other namespaces are refused. */
-  readonly forbidsOtherNamespaces: boolean;
-  readonly metricsServer: string;
-  /** The controller has credentials for that server, which are in its pod alone. */
-  readonly needsCredentials?: boolean;
-  /** The controller lends its cloud identity to MetricTemplates. */
-  readonly lendsIdentity?: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -107,17 +89,9 @@ export async function clusterFindings(
   return [...findings, bad('warning', 'Sources', detail, { actor: 'nobody', act })];
 }
 
-type RightsQuery = Pick<
-  CheckOptions,
-  | 'ownNamespace'
-  | 'watchNamespaces'
-  | 'defaultServiceAccount'
-  | 'trustedSourceNamespaces'
-  | 'dashboard'
-  | 'asUser'
-  | 'defaultProvider'
-  | 'forbidsOtherNamespaces'
->;
+type RightsQuery = InstalledChoice &
+  Asker &
+  Pick<MetricOptions, 'defaultProvider' | 'forbidsOtherNamespaces'>;
 
 function judged(
   objects: readonly KubernetesObject[],

@@ -13,25 +13,25 @@ import { templateOf } from '../../providers/metrics/question.ts';
 import { listed } from '../../review/plan/metrics.ts';
 import { createMetricsPort } from '../../server/metrics-port.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
-import { mayI } from './rights.ts';
+import { type Asker, mayI } from './rights.ts';
 
-/** What asking metrics takes. */
-interface MetricChecks {
-  readonly client: Pick<ClusterClient, 'get'>;
-  readonly http: HttpClient;
-  readonly transport: Transport;
-  /** Ask for the rights of this user instead of one's own. */
-  readonly asUser?: string | undefined;
+/** How the controller asks metrics. */
+export interface MetricOptions {
   /** References to objects of other namespaces are refused. */
   readonly forbidsOtherNamespaces: boolean;
   readonly metricsServer: string;
-  /** With credentials that only the controller has. */
-  readonly needsCredentials?: boolean | undefined;
-  /** The controller lends its cloud identity. */
-  readonly lendsIdentity?: boolean | undefined;
+  /** The controller has credentials for that server, which are in its pod alone. */
+  readonly needsCredentials?: boolean;
+  /** The controller lends its cloud identity to MetricTemplates. */
+  readonly lendsIdentity?: boolean;
   readonly defaultProvider: string;
-  /** Where Holdfast runs. */
-  readonly ownNamespace: string;
+}
+
+/** What asking metrics takes. */
+interface MetricChecks extends MetricOptions, Asker {
+  readonly client: Pick<ClusterClient, 'get'>;
+  readonly http: HttpClient;
+  readonly transport: Transport;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** All MetricTemplates. */
   readonly templates: readonly KubernetesObject[];

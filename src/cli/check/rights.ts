@@ -4,8 +4,8 @@ import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 import { applyRights, holdfastRights, ownRights, type Right, type RightsOptions } from '../install/rights.ts';
 import type { UsedParts } from './canaries.ts';
 
-/** Whose rights are asked for, and where. */
-interface RightsQuery extends UsedParts, InstalledChoice {
+/** Whose rights are asked for. */
+export interface Asker {
   /** Where Holdfast runs. */
   readonly ownNamespace: string;
   /** Ask for this user instead of oneself. */
@@ -13,10 +13,12 @@ interface RightsQuery extends UsedParts, InstalledChoice {
 }
 
 /** What Holdfast was installed with, as far as its flags say so. */
-type InstalledChoice = Pick<
+export type InstalledChoice = Pick<
   RightsOptions,
   'watchNamespaces' | 'defaultServiceAccount' | 'trustedSourceNamespaces' | 'dashboard'
 >;
+
+interface RightsQuery extends UsedParts, InstalledChoice, Asker {}
 
 interface Question {
   readonly right: Right;

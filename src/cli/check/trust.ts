@@ -9,16 +9,14 @@ import { readSigners } from '../../git/sign/signers.ts';
 import { createClusterPort } from '../../server/cluster.ts';
 import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
 import { counted } from '../../terminal/output.ts';
-import { mayI } from './rights.ts';
+import { type Asker, type InstalledChoice, mayI } from './rights.ts';
 
 /** What asking takes. */
-interface TrustChecks {
+interface TrustChecks
+  extends Pick<Asker, 'asUser'>,
+    Pick<InstalledChoice, 'defaultServiceAccount' | 'trustedSourceNamespaces'> {
   readonly client: ClusterClient;
   readonly transport: Transport;
-  /** Ask for this user instead of oneself. */
-  readonly asUser?: string | undefined;
-  readonly defaultServiceAccount?: string | undefined;
-  readonly trustedSourceNamespaces: readonly string[];
 }
 
 /**

@@ -8,14 +8,7 @@ import { type CommandResult, screenOf } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { withProgramFlags } from '../flags.ts';
-import {
-  adoptionQuery,
-  type CanaryFlags,
-  type MoveFlags,
-  move,
-  moveOptions,
-  withCanaryFlags,
-} from './queries.ts';
+import { adoptionQuery, type CanaryFlags, type MoveFlags, move, withCanaryFlags } from './queries.ts';
 
 interface HandBackFlags extends CanaryFlags, MoveFlags {
   readonly to: 'flagger' | 'flux' | 'argocd';
@@ -25,7 +18,6 @@ interface HandBackFlags extends CanaryFlags, MoveFlags {
 /** `holdfast handback`: the way back to Flagger, Flux or Argo CD. */
 export const handbackCommand: CliCommand = {
   register(command, context) {
-    const { version } = context;
     command
       .description(
         [
@@ -60,7 +52,7 @@ export const handbackCommand: CliCommand = {
           if (flags.dryRun) throw new InputError(`--dry-run needs --to flagger; --to ${tool} never writes`);
           if (path === undefined)
             throw new InputError(`--to ${tool} needs PATH, the file or folder with the Sources`);
-          work = move(moveOptions({ flags, tool, path, isBack: true, version }));
+          work = move({ tool, path, isBack: true }, flags, context);
         }
         emit(await work, context);
       },

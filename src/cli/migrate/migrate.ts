@@ -9,14 +9,7 @@ import { clusterFindings } from '../check/checks.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { withControllerFlags } from '../controller-flags.ts';
 import { asUserOption, outputOption, withClusterFlags, withProgramFlags } from '../flags.ts';
-import {
-  adoptionQuery,
-  type CanaryFlags,
-  type MoveFlags,
-  move,
-  moveOptions,
-  withCanaryFlags,
-} from './queries.ts';
+import { adoptionQuery, type CanaryFlags, type MoveFlags, move, withCanaryFlags } from './queries.ts';
 
 interface PlanFlags extends CanaryFlags {
   readonly as?: string;
@@ -29,7 +22,6 @@ interface StepsFlags extends MoveFlags {
 /** `holdfast migrate`: what taking over from Flagger would do, and the steps from Flux and Argo CD to a Source. */
 export const migrateCommand: CliCommand = {
   register(command, context) {
-    const { version } = context;
     command.description(
       'Migrate from Flagger, Flux or Argo CD to Holdfast. The way back is holdfast handback.',
     );
@@ -60,8 +52,7 @@ export const migrateCommand: CliCommand = {
             .makeOptionMandatory(),
         ),
     ).action(async (path: string, flags: StepsFlags) => {
-      const options = moveOptions({ flags, tool: flags.from, path, isBack: false, version });
-      emit(await move(options), context);
+      emit(await move({ tool: flags.from, path, isBack: false }, flags, context), context);
     });
   },
 };

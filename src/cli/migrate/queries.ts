@@ -7,11 +7,10 @@ import type { AdoptionQuery } from '../../migrate/flagger/read-canaries.ts';
 import { planMoves } from '../../migrate/moves.ts';
 import { moveLines } from '../../migrate/moves-text.ts';
 import { movesExitCode } from '../../migrate/steps.ts';
-import type { ProgramPaths } from '../../render/build/programs.ts';
 import type { Connection } from '../../server/connection.ts';
-import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
+import { type CommandResult, type DataFormat, screenOf } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { withConnection } from '../command.ts';
+import { type CliContext, withConnection } from '../command.ts';
 import {
   type ControllerFlagName,
   type ControllerFlags,
@@ -87,43 +86,25 @@ export async function adoptionQuery(
   return { query, flags, stderr: note };
 }
 
-/** What the steps of a tree are asked for. */
-interface MoveOptions {
+/** Which steps are asked for. */
+interface MoveQuery {
   readonly tool: 'flux' | 'argocd';
   readonly path: string;
   readonly isBack: boolean;
-  /** No cluster is asked. */
-  readonly isOffline: boolean;
-  readonly cluster: ClusterFlags;
-  readonly version: string;
-  readonly programs: ProgramPaths;
-  readonly format: 'text' | DataFormat;
-  readonly screen: Screen;
-}
-
-/** From the flags, the environment and the terminal. */
-export function moveOptions({
-  flags,
-  ...asked
-}: Pick<MoveOptions, 'tool' | 'path' | 'isBack' | 'version'> & { readonly flags: MoveFlags }): MoveOptions {
-  return {
-    ...asked,
-    isOffline: flags.offline === true,
-    cluster: flags,
-    programs: programsIn(flags, process.env),
-    format: flags.output,
-    screen: screenOf(process.stdout, process.env),
-  };
 }
 
 /** Says what to commit and to run next. Writes neither to the tree nor to the cluster. Throws InputError and ApiError. */
-export async function move(options: MoveOptions): Promise<CommandResult> {
-  const { tool, path, isBack, isOffline, cluster: where, format, screen } = options;
-  const query = { tool, path, isBack };
+export async function move(
+  query: MoveQuery,
+  flags: MoveFlags,
+  { version }: Pick<CliContext, 'version'>,
+): Promise<CommandResult> {
+  const { offline: isOffline = false, output } = flags;
+  const programs = programsIn(flags, process.env);
   const moves = isOffline
     ? await planMoves({ ...query, cluster: undefined })
-    : await withConnection(where, options, (connection) =>
-        withGit(connection, options, (reading) => {
+    : await withConnection(flags, { version }, (connection) =>
+        withGit(connection, { version, programs }, (reading) => {
           const compare = (source: Source, inventory: readonly ObjectReference[]) =>
             comparisonOf(connection, source, { ...reading, inventory });
           return planMoves({ ...query, cluster: { connection, compare } });
@@ -133,8 +114,8 @@ export async function move(options: MoveOptions): Promise<CommandResult> {
     ? ['Offline: no cluster was contacted and nothing was verified. No step is known to be safe yet.', '']
     : [];
   const stdout =
-    format === 'text'
-      ? `${[...note, ...moveLines(moves, screen)].join('\n')}\n`
-      : formatOutput('MoveSteps', { moves, readBack: !isOffline }, format);
+    output === 'text'
+      ? `${[...note, ...moveLines(moves, screenOf(process.stdout, process.env))].join('\n')}\n`
+      : formatOutput('MoveSteps', { moves, readBack: !isOffline }, output);
   return { stdout, stderr: '', exitCode: movesExitCode(moves) };
 }

@@ -101,11 +101,8 @@ describe.concurrent('a move', () => {
       program.start();
 
       const say = async (isBack: boolean): Promise<SaidMove> => {
-        const screen = { columns: 80, colour: false };
-        const { stdout } = await move({
-          ...{ tool, path: prod, isBack, isOffline: false, version: '0.0.0' },
-          ...{ cluster: { kubeconfig: bed.kubeconfigPath }, programs: {}, format: 'json', screen },
-        });
+        const flags = { kubeconfig: bed.kubeconfigPath, output: 'json' } as const;
+        const { stdout } = await move({ tool, path: prod, isBack }, flags, { version: '0.0.0' });
         const [first = { name: '', stops: [], steps: [] }] = (JSON.parse(stdout) as { moves: SaidMove[] })
           .moves;
         return first;
