@@ -7,6 +7,7 @@ import { nativeKind, sideNames, workloadKind } from '../../workload/kinds.ts';
 import { primaryRevisionOf } from '../../workload/knative/knative.ts';
 import { revisionPods } from '../../workload/native-pods.ts';
 import { isMadeFor, type Pod } from '../../workload/pods/pods.ts';
+import { matchLabelsOf } from '../../workload/shared/metadata.ts';
 import { providerOf } from './canary-objects.ts';
 
 /** A pod of a Canary, and whose it is. */
@@ -84,9 +85,8 @@ async function selectedPods(client: Reader, workload: KubernetesObject | undefin
   return (items as Pod[]).filter((pod) => isMadeFor(workload, pod));
 }
 
-function selectorOf({ spec }: KubernetesObject): string {
-  const { selector } = (spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
-  return Object.entries(selector?.matchLabels ?? {})
+function selectorOf(workload: KubernetesObject): string {
+  return Object.entries(matchLabelsOf(workload))
     .map(([key, value]) => `${key}=${value}`)
     .join(',');
 }

@@ -5,7 +5,8 @@ import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
 import { limits, shorten } from '../../api/limits.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
-import { isMadeFor } from '../../workload/pods/pods.ts';
+import { isMadeFor, isReady, type Pod } from '../../workload/pods/pods.ts';
+import { matchLabelsOf } from '../../workload/shared/metadata.ts';
 import { canaryRow, firstOf, stepsOf } from './rows.ts';
 
 /** What is shown of a Canary besides its own object. */
@@ -116,8 +117,8 @@ function templateOf(workload: KubernetesObject): unknown {
 /** The pods of both sides, unready ones first. */
 export function podsOf(pods: readonly KubernetesObject[], { target, primary }: Sides): PodRow[] {
   const sides = [primary, target].flatMap((workload) => {
-    const labels = selectorOf(workload);
-    return workload && labels ? [{ workload, labels: Object.entries(labels) }] : [];
+    const labels = Object.entries(workload ? matchLabelsOf(workload) : {});
+    return workload && labels.length > 0 ? [{ workload, labels }] : [];
   });
   const rows = pods.flatMap((pod) => {
     const side = sides.find(
@@ -129,36 +130,21 @@ export function podsOf(pods: readonly KubernetesObject[], { target, primary }: S
   return rows.sort((a, b) => Number(a.isReady) - Number(b.isReady) || (a.name < b.name ? -1 : 1));
 }
 
-function selectorOf(workload: KubernetesObject | undefined): Record<string, string> | undefined {
-  const { selector } = (workload?.spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
-  const labels = selector?.matchLabels;
-  return labels && Object.keys(labels).length > 0 ? labels : undefined;
-}
-
-interface PodStatus {
-  readonly phase?: string;
-  readonly conditions?: ReadonlyArray<{ type: string; status: string; reason?: string; message?: string }>;
-  readonly containerStatuses?: ReadonlyArray<{
-    restartCount?: number;
-    state?: { waiting?: { reason?: string; message?: string } };
-  }>;
-}
-
-function podRow(pod: KubernetesObject, workload: string): PodRow {
-  const { phase = '', conditions = [], containerStatuses = [] } = (pod.status ?? {}) as PodStatus;
-  const { containers = [] } = (pod.spec ?? {}) as { containers?: ReadonlyArray<{ image?: string }> };
-  const ready = conditions.find(({ type }) => type === 'Ready');
+function podRow(pod: Pod, workload: string): PodRow {
+  const { phase = '', conditions = [], containerStatuses = [] } = pod.status ?? {};
+  const { containers = [] } = pod.spec ?? {};
+  const isUp = isReady(pod);
   const waiting = containerStatuses.find(({ state }) => state?.waiting)?.state?.waiting;
   const unmet = conditions.find(({ status, reason }) => status === 'False' && reason);
   const problem = waiting ?? unmet;
   return {
     name: pod.metadata.name,
     workload,
-    isReady: ready?.status === 'True',
+    isReady: isUp,
     phase: pod.metadata.deletionTimestamp ? 'Terminating' : phase,
     restarts: containerStatuses.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
     image: containers.map(({ image = '' }) => image).join(', '),
-    problem: ready?.status === 'True' ? '' : [problem?.reason, problem?.message].filter(Boolean).join(': '),
+    problem: isUp ? '' : [problem?.reason, problem?.message].filter(Boolean).join(': '),
     createdTime: pod.metadata.creationTimestamp,
   };
 }

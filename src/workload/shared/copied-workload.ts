@@ -12,6 +12,7 @@ import {
   configAnnotation,
   copiedByPrefix,
   copyableEntries,
+  matchLabelsOf,
   primaryName,
   type SelectorLabel,
   selectorLabel,
@@ -101,9 +102,8 @@ function primaryMetadata(source: PrimarySource, label: SelectorLabel): Kubernete
 /** A selector cannot be changed; writing over a primary with another one would fail after the config copies were written. */
 function refuseOtherSelector(live: KubernetesObject | undefined, label: SelectorLabel): void {
   if (!live) return;
-  const selector = (live.spec as { selector?: { matchLabels?: Record<string, string> } }).selector
-    ?.matchLabels;
-  if (Object.keys(selector ?? {}).length === 1 && selector?.[label.key] === label.primary) return;
+  const selector = matchLabelsOf(live);
+  if (Object.keys(selector).length === 1 && selector[label.key] === label.primary) return;
   throw new RefusedError({
     reason: 'NameTaken',
     object: describe(live),

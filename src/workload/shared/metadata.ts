@@ -151,6 +151,12 @@ export interface SelectorLabel {
 const maximumLabelLength = 63;
 const primarySuffix = '-primary';
 
+/** The labels by which a workload selects its pods. */
+export function matchLabelsOf({ spec }: KubernetesObject): Readonly<Record<string, string>> {
+  const { selector } = (spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
+  return selector?.matchLabels ?? {};
+}
+
 /**
  * The first of the selector labels that the target's matchLabels carry (flagger-behaviour.md 2.2 step 4).
  * Throws RefusedError when there is none, when the pod template lacks it, or when the primary's value would be too long for a label.
@@ -159,11 +165,10 @@ export function selectorLabel(
   target: KubernetesObject,
   labels: readonly string[] = defaultSelectorLabels,
 ): SelectorLabel {
-  const spec = (target.spec ?? {}) as {
-    selector?: { matchLabels?: Record<string, string> };
+  const { template } = (target.spec ?? {}) as {
     template?: { metadata?: { labels?: Record<string, string> } };
   };
-  const matchLabels = spec.selector?.matchLabels ?? {};
+  const matchLabels = matchLabelsOf(target);
   const key = labels.find((label) => matchLabels[label]);
   const canary = key === undefined ? undefined : matchLabels[key];
   if (key === undefined || canary === undefined)
@@ -172,7 +177,7 @@ export function selectorLabel(
       'spec.selector.matchLabels',
       `needs one of the labels ${labels.join(', ')}, to tell primary pods from canary pods`,
     );
-  if (spec.template?.metadata?.labels?.[key] !== canary)
+  if (template?.metadata?.labels?.[key] !== canary)
     return refuseTarget(
       target,
       `spec.template.metadata.labels[${key}]`,
@@ -193,9 +198,9 @@ export function selectorLabelOfPrimary(
   primary: KubernetesObject,
   labels: readonly string[] = defaultSelectorLabels,
 ): SelectorLabel | undefined {
-  const { selector } = (primary.spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
+  const matchLabels = matchLabelsOf(primary);
   const found = labels
-    .map((key) => ({ key, primary: selector?.matchLabels?.[key] ?? '' }))
+    .map((key) => ({ key, primary: matchLabels[key] ?? '' }))
     .find((label) => label.primary.endsWith(primarySuffix));
   return found && { ...found, canary: found.primary.slice(0, -primarySuffix.length) };
 }
