@@ -1,39 +1,31 @@
-import type { CanaryVerb } from '../../api/annotations.ts';
 import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { canaryStatus, lastKnownGoodServes, rejectedHead } from '../../api/canary/summary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { storedReleases } from '../history.ts';
-import { abortEffect, asNamed, nothingUnderWay, rollbackEffect, UnfitRequestError } from './effect.ts';
-import { type VerbCommand, verbCommand } from './verbs.ts';
+import { abortEffect, asNamed, rollbackEffect, UnfitRequestError } from './effect.ts';
+import { releaseUnderWay, type VerbCommand, verbCommand } from './verbs.ts';
 
 /** `holdfast promote`: skips the rest of the analysis, or of the checks after promotion. */
 export const promote: VerbCommand = {
   name: 'promote',
   verb: 'promote',
-  flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary, 'promote'),
-  isWanted: (outcome) => outcome === 'Succeeded',
 };
 
 /** `holdfast abort`: the release under way ends and is rejected. */
 export const abort: VerbCommand = {
   name: 'abort',
   verb: 'abort',
-  flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary, 'abort'),
   effect: async (_client, canary) => abortEffect(canary),
-  isWanted: (outcome) => outcome === 'Failed',
+  wanted: ['Failed'],
 };
 
 /** `holdfast retry`: what was rejected at head is tried again. */
 export const retry: VerbCommand = {
   name: 'retry',
   verb: 'retry',
-  flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is at head (default: any)',
   revision(_client, canary) {
     const status = canaryStatus(canary);
@@ -41,7 +33,6 @@ export const retry: VerbCommand = {
     if (digest !== undefined) return digest;
     throw new UnfitRequestError('NotApplicable', whyNoRetry(status));
   },
-  isWanted: (outcome) => outcome === 'Succeeded',
 };
 
 /** While a release ends, the status does not say what is at head. */
@@ -104,34 +95,27 @@ export const rollback: VerbCommand = {
     // The controller says what is wrong with a revision that is not kept.
     return wanted && rollbackEffect(canary, wanted, how);
   },
-  isWanted: (outcome) => outcome === 'RolledBack' || outcome === 'Succeeded',
+  wanted: ['RolledBack', 'Succeeded'],
 };
 
 /** `holdfast approve`: opens the gate that a release waits at. */
 export const approve: VerbCommand = {
   name: 'approve',
   verb: 'approve',
-  flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest waits (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary, 'approve'),
-  isWanted: (outcome) => outcome === 'Succeeded',
 };
 
 /** `holdfast skip-step`: the check of the step is left out once. */
 export const skipStep: VerbCommand = {
   name: 'skip-step',
   verb: 'skip-step',
-  flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is at its step (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary, 'skip-step'),
-  isWanted: (outcome) => outcome === 'Succeeded',
 };
 
 /** `holdfast ignore-window`: one release starts although its window is closed. */
 export const ignoreWindow: VerbCommand = {
   name: 'ignore-window',
   verb: 'ignore-window',
-  flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest waits (default: any)',
   revision(_client, canary) {
     const digest = releaseUnderWay(canary, 'ignore-window');
@@ -141,7 +125,6 @@ export const ignoreWindow: VerbCommand = {
       'no window holds back the release under way, which was written to the primary; to let a newer one start, name it with --revision COMMIT',
     );
   },
-  isWanted: (outcome) => outcome === 'Succeeded',
 };
 
 /** Every command that requests a verb. */
@@ -154,10 +137,3 @@ export const verbCommands = {
   retry: verbCommand(retry),
   rollback: verbCommand(rollback),
 };
-
-/** The digest of the release under way. Throws UnfitRequestError when there is none. */
-function releaseUnderWay(canary: KubernetesObject, verb: CanaryVerb): string {
-  const digest = canaryStatus(canary).run?.digest;
-  if (digest) return digest;
-  throw nothingUnderWay(canary, verb);
-}

@@ -77,13 +77,13 @@ it('retry is about what was rejected at head, also while the revert of the relea
     ...{ phase: 'Failed', postPromotion: { state: 'Held' }, run: { digest: 'v1:before' } },
     ...{ lastAppliedSpec: digest, rejected: [{ digest, commit: '', reason: 'AnalysisFailed', time: '' }] },
   };
-  expect(await retry.revision(clusterOf().client, canaryNamed('web', status) as never)).toBe(digest);
+  expect(await retry.revision?.(clusterOf().client, canaryNamed('web', status) as never)).toBe(digest);
 });
 
 it('a retry of a release that is held says what comes first', async () => {
   const held = { postPromotion: { state: 'Held' }, run: { digest: 'v1:2', commit: 'b'.repeat(40) } };
   const { client } = clusterOf();
-  await expect(async () => retry.revision(client, canaryNamed('web', held) as never)).rejects.toThrow(
+  await expect(async () => retry.revision?.(client, canaryNamed('web', held) as never)).rejects.toThrow(
     'the release is held and was not rejected: abort it first, then retry',
   );
 });

@@ -11,7 +11,14 @@ import { type CliCommand, onSignals } from '../command.ts';
 import { exitCodes, failureDocument } from '../failure.ts';
 import { revisionName } from '../flags.ts';
 import { readOne } from '../objects.ts';
-import { type Confirm, confirmOn, type Effect, effectLines, UnfitRequestError } from './effect.ts';
+import {
+  type Confirm,
+  confirmOn,
+  type Effect,
+  effectLines,
+  nothingUnderWay,
+  UnfitRequestError,
+} from './effect.ts';
 import {
   annotate,
   type Begun,
@@ -35,11 +42,11 @@ export interface VerbCommand {
   /** Name on the command line. */
   readonly name: string;
   readonly verb: CanaryVerb;
-  /** The flag that names the revision, and what stands without it. */
-  readonly flag: string;
+  /** The flag that names the revision, by default --revision, and what stands without it. */
+  readonly flag?: string;
   readonly flagMeaning: string;
-  /** Commit or digest to ask for. Throws UnfitRequestError when there is none. */
-  readonly revision: (client: RequestClient, canary: KubernetesObject) => Promise<string> | string;
+  /** Commit or digest to ask for; default: the release under way. Throws UnfitRequestError when there is none. */
+  readonly revision?: (client: RequestClient, canary: KubernetesObject) => Promise<string> | string;
   /** Digests of other releases than the status names, for which a shortened one may stand. */
   readonly digests?: (client: RequestClient, canary: KubernetesObject) => Promise<readonly string[]>;
   /** What is shown before, for what takes traffic from a release. Throws UnfitRequestError where it must not be done. */
@@ -48,8 +55,8 @@ export interface VerbCommand {
     canary: KubernetesObject,
     asked: { readonly revision: string; readonly isNamed: boolean; readonly nowMs: number },
   ) => Promise<Effect | undefined>;
-  /** Which outcome is what was asked for, with `--wait`. */
-  readonly isWanted: (outcome: Outcome) => boolean;
+  /** Which outcomes are what was asked for, with `--wait`; default: Succeeded. */
+  readonly wanted?: readonly Outcome[];
 }
 
 /** What a request needs besides the cluster. */
@@ -77,7 +84,7 @@ export function verbCommand(spec: VerbCommand): CliCommand {
   return {
     register(command, context) {
       withObjectFlags(command, 'Canary')
-        .addOption(new Option(spec.flag, spec.flagMeaning).argParser(revisionName))
+        .addOption(new Option(spec.flag ?? '--revision <commit>', spec.flagMeaning).argParser(revisionName))
         .option('--wait', 'wait until the release is good, failed or held');
       if (spec.effect) command.option('-y, --yes', 'do not ask on a terminal');
       withTimeout(command, 600).action(async (subject: string | undefined, flags: Flags) => {
@@ -146,7 +153,7 @@ export async function begin(
   try {
     const revision =
       options.revision === undefined
-        ? await spec.revision(client, canary)
+        ? await (spec.revision?.(client, canary) ?? releaseUnderWay(canary, spec.verb))
         : await inFull(client, canary, spec, options.revision);
     const asked = { revision, isNamed: options.revision !== undefined, nowMs: clock.nowMs() };
     const effect = await spec.effect?.(client, canary, asked);
@@ -156,6 +163,13 @@ export async function begin(
     if (error instanceof UnfitRequestError) return refused(canary, error, options.format);
     throw error;
   }
+}
+
+/** The digest of the release under way. Throws UnfitRequestError when there is none. */
+export function releaseUnderWay(canary: KubernetesObject, verb: CanaryVerb): string {
+  const digest = canaryStatus(canary).run?.digest;
+  if (digest) return digest;
+  throw nothingUnderWay(canary, verb);
 }
 
 /** A revision as the controller takes it: a commit may be shortened, a digest may not, and `holdfast history` prints its beginning. */
@@ -309,6 +323,6 @@ function codeOf(spec: VerbCommand, answer: Report['answer'], outcome: Report['ou
   if (!answer) return exitCodes.timedOut;
   if (answer.result === 'Refused') return exitCodes.bad;
   if (outcome === undefined) return exitCodes.good;
-  if (outcome !== 'TimedOut' && spec.isWanted(outcome)) return exitCodes.good;
+  if ((spec.wanted ?? ['Succeeded']).some((wanted) => wanted === outcome)) return exitCodes.good;
   return outcomeCodes[outcome] || exitCodes.bad;
 }
