@@ -46,12 +46,10 @@ const query = computed(() => {
 
 /** Starts all updates. */
 export function start(): void {
-  addEventListener('hashchange', () => {
-    route.value = routeOf(location.hash);
-  });
-  addEventListener('popstate', () => {
-    route.value = routeOf(location.hash);
-  });
+  for (const event of ['hashchange', 'popstate'])
+    addEventListener(event, () => {
+      route.value = routeOf(location.hash);
+    });
   setInterval(() => {
     if (!document.hidden) ownTimeMs.value = Date.now();
   }, 1_000);

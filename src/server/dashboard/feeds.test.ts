@@ -23,22 +23,13 @@ const shop: KubernetesObject = {
 
 /** What the page of a Source lists for somebody with these rights. */
 async function listed(members: readonly KubernetesObject[], may: (wish: Wish) => boolean): Promise<string[]> {
-  const model = {
-    enter: () => () => undefined,
-    version: () => 1,
-    isReady: () => true,
-    freshness: () => ({ isLeader: true }),
-    object: () => shop,
-    objects: () => [],
-    sourceOf: () => undefined,
-    sourceRow,
-    canaryRow: () => undefined,
-    membersOf: () => members,
-  };
-  const viewer = viewerOf(model, {
-    access: { may: async (_: unknown, wish: Wish) => (may(wish) ? 'yes' : 'no') },
-    kindOf: async (group: string) => ({ apiVersion: group ? `${group}/v1` : 'v1', plural: 'services' }),
-  });
+  const viewer = viewerOf(
+    { membersOf: () => members },
+    {
+      access: { may: async (_: unknown, wish: Wish) => (may(wish) ? 'yes' : 'no') },
+      kindOf: async (group: string) => ({ apiVersion: group ? `${group}/v1` : 'v1', plural: 'services' }),
+    },
+  );
   const events = await sourceFeed(viewer, 'shop', 'shop').next();
   const view = events.find(({ event }) => event === 'source')?.data as SourceView | undefined;
   return view && 'value' in view.objects ? view.objects.value.map(({ name }) => name) : [];
@@ -48,10 +39,22 @@ function service(apiVersion: string, name: string): KubernetesObject {
   return { apiVersion, kind: 'Service', metadata: { namespace: 'shop', name }, spec: {} };
 }
 
-/** Alice, who may read everything of a cluster that serves Deployments. */
-function viewerOf(model: unknown, more: object = {}): Viewer {
+/** Alice, who may read everything of a cluster that serves Deployments. The Source `shop` is all there is, unless the model says otherwise. */
+function viewerOf(model: object, more: object = {}): Viewer {
   return {
-    model,
+    model: {
+      enter: () => () => undefined,
+      version: () => 1,
+      isReady: () => true,
+      freshness: () => ({ isLeader: true }),
+      object: () => shop,
+      objects: () => [],
+      sourceOf: () => undefined,
+      sourceRow,
+      canaryRow: () => undefined,
+      membersOf: () => [],
+      ...model,
+    },
     access: { may: async () => 'yes' },
     person: { user: 'alice' },
     confirm: async () => undefined,
@@ -77,18 +80,13 @@ test('a Canary that is deleted, made anew and deleted again is told to be missin
   };
   const world = { version: 0, canary: canary as KubernetesObject | undefined };
   const timeline = { timesSeconds: [], weightsPercent: [], failedChecks: [], checks: [], since: '' };
-  const model = {
-    enter: () => () => undefined,
+  const viewer = viewerOf({
     version: () => world.version,
-    isReady: () => true,
-    freshness: () => ({ isLeader: true }),
     object: () => world.canary,
-    sourceOf: () => undefined,
     journal: { timelineOf: () => timeline },
     sides: () => undefined,
     pods: () => undefined,
-  };
-  const viewer = viewerOf(model);
+  });
   const feed = canaryFeed(viewer, 'shop', 'web');
   const shown: string[] = [];
   for (const now of [canary, undefined, canary, undefined, undefined]) {
@@ -100,20 +98,12 @@ test('a Canary that is deleted, made anew and deleted again is told to be missin
 });
 
 test('a kind that the API server cannot be asked about ends a page with a word why, and is no fault', async () => {
-  const model = {
-    enter: () => () => undefined,
-    version: () => 1,
-    isReady: () => true,
-    freshness: () => ({ isLeader: true }),
-    object: () => shop,
-    objects: () => [],
-    sourceOf: () => undefined,
-    sourceRow,
-    canaryRow: () => undefined,
-  };
-  const viewer = viewerOf(model, {
-    kindOf: () => Promise.reject(localError('transient', 'nobody answers')),
-  });
+  const viewer = viewerOf(
+    {},
+    {
+      kindOf: () => Promise.reject(localError('transient', 'nobody answers')),
+    },
+  );
 
   const looked = sourceFeed(viewer, 'shop', 'shop').next();
 
@@ -123,25 +113,16 @@ test('a kind that the API server cannot be asked about ends a page with a word w
 
 test('the API server is asked once about a kind that it does not serve, however often a page is looked at', async () => {
   const world = { version: 0, asked: 0, isDown: true };
-  const model = {
-    enter: () => () => undefined,
-    version: () => world.version,
-    isReady: () => true,
-    freshness: () => ({ isLeader: true }),
-    object: () => shop,
-    objects: () => [],
-    sourceOf: () => undefined,
-    sourceRow,
-    canaryRow: () => undefined,
-    membersOf: () => [],
-  };
-  const viewer = viewerOf(model, {
-    async kindOf(group: string) {
-      if (world.isDown) throw localError('transient', 'nobody answers');
-      if (group) world.asked += 1;
-      return group ? undefined : { apiVersion: 'v1', plural: 'services' };
+  const viewer = viewerOf(
+    { version: () => world.version },
+    {
+      async kindOf(group: string) {
+        if (world.isDown) throw localError('transient', 'nobody answers');
+        if (group) world.asked += 1;
+        return group ? undefined : { apiVersion: 'v1', plural: 'services' };
+      },
     },
-  });
+  );
   const feed = sourceFeed(viewer, 'shop', 'shop');
   await expect(feed.next()).rejects.toBeInstanceOf(StreamEnd);
   world.isDown = false;
