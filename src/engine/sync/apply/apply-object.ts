@@ -3,7 +3,6 @@
 import { sleep } from '../../../api/clock.ts';
 import {
   describe,
-  isRecord,
   type KubernetesObject,
   namespacedName,
   partOfLabel,
@@ -23,7 +22,6 @@ import {
 } from '../../../workload/compare/managed-fields.ts';
 import { covers, storedDifferencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
-import { withEncodedData } from '../../../workload/shared/configs.ts';
 import { withAccountTaken } from '../../applied.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
 import { EngineError, failureOf, isImmutableChange, notKept } from '../../failure.ts';
@@ -39,6 +37,7 @@ import {
 } from '../scope/field-conflicts.ts';
 import { clusterOf, refuseNotAllowed, writerOf } from '../scope/permissions.ts';
 import { needsPruneApproval } from '../scope/prune-plan.ts';
+import { asWritten } from './as-written.ts';
 import { handOver, isMarked, type Others, refuseOthers } from './other-owners.ts';
 
 /** Makes sure that a kind is served before an object of it is written. */
@@ -241,30 +240,6 @@ async function recreate(
     await sleep(clock, goneRetryMs);
   }
   return cluster.apply(wanted, { manager: 'holdfast', force: true });
-}
-
-/** What API servers set themselves. */
-const setByServers: ReadonlySet<string> = new Set([
-  'creationTimestamp',
-  'deletionGracePeriodSeconds',
-  'deletionTimestamp',
-  'generation',
-  'managedFields',
-  'resourceVersion',
-  'selfLink',
-  'uid',
-]);
-
-/**
- * The object without what a manifest has that was exported from a cluster: a version that is gone would be a conflict, and a status is nobody's to write.
- * The rules of an aggregated ClusterRole are the control plane's, which fills them in whatever a manifest says, as `rules: []`.
- */
-function asWritten(object: KubernetesObject): KubernetesObject {
-  const { status: _, rules, ...others } = withEncodedData(object);
-  const isAggregated = object.kind === 'ClusterRole' && isRecord(object.aggregationRule);
-  const written = rules === undefined || isAggregated ? others : { ...others, rules };
-  const metadata = Object.entries(object.metadata).filter(([field]) => !setByServers.has(field));
-  return { ...written, metadata: Object.fromEntries(metadata) as unknown as KubernetesObject['metadata'] };
 }
 
 /** The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. */

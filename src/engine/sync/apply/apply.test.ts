@@ -3,7 +3,6 @@ import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import { createApplied } from '../../applied.ts';
 import type { SyncContext } from '../context/context.ts';
 import { applyAll } from './apply.ts';
-import { wantedOver } from './apply-object.ts';
 
 const source = {
   apiVersion: 'holdfast.dev/v1alpha1',
@@ -64,18 +63,4 @@ test('one that is there already is kept as Git says', async () => {
   const { written, context } = refusing([webhook]);
   await applyAll(context, rest as never);
   expect(written).toEqual([objectKey(webhook)]);
-});
-
-test('the rules of an aggregated ClusterRole are the control plane’s, which fills them in', async () => {
-  const role = {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRole',
-    metadata: { name: 'view-all' },
-    rules: [],
-  };
-  const aggregated = { ...role, aggregationRule: { clusterRoleSelectors: [{}] } };
-  const { context } = refusing([]);
-  const written = (object: KubernetesObject) => Object.keys(wantedOver(context, object, undefined));
-  expect(written(aggregated)).not.toContain('rules');
-  expect(written(role)).toContain('rules');
 });
