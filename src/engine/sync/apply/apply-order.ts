@@ -50,11 +50,11 @@ export function applyWaves(objects: readonly KubernetesObject[]): KubernetesObje
  */
 export function missingBackend(
   object: KubernetesObject,
-  refused: Iterable<KubernetesObject>,
+  refused: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
   const asked = askedNamespaces(object);
   if (asked.size === 0) return undefined;
-  return [...refused].find(({ apiVersion, kind, metadata: { namespace, name } }) => {
+  return refused.find(({ apiVersion, kind, metadata: { namespace, name } }) => {
     const isNeeded = apiVersion === 'v1' || apiVersion === 'apps/v1';
     return isNeeded && asked.has(kind === 'Namespace' ? name : (namespace ?? ''));
   });

@@ -64,3 +64,11 @@ test('one that is there already is kept as Git says', async () => {
   await applyAll(context, rest as never);
   expect(written).toEqual([objectKey(webhook)]);
 });
+
+test('a new webhook does not wait for a change of its pods that is refused', async () => {
+  const pods = { ...deployment, metadata: { ...deployment.metadata, name: 'pods' } };
+  const { written, context } = refusing([pods]);
+  const entries = [webhook, pods].map((object) => ({ object, origin: { file: 'a.yaml', line: 1 } }));
+  await applyAll(context, entries as never);
+  expect(written).toEqual([objectKey(webhook)]);
+});

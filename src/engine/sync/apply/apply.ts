@@ -27,7 +27,7 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
     await inParallel(wave, async (object) => {
       if (signal.aborted) return;
       try {
-        refuseWithoutBackend(context, object, failed.keys());
+        refuseWithoutBackend(context, object, failed);
         const applied = await applyObject(context, kinds, object);
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
         addToOutcome(outcome, object, applied);
@@ -42,15 +42,24 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
   return { ...outcome, failures, applied: rest.length - failures.length };
 }
 
-/** Throws EngineError BackendNotApplied for one that is not there yet; who reads the objects of an earlier wave sees all that were refused. */
+/** What is there, but not this Source's to write. */
+const appliedByOthers: ReadonlySet<string> = new Set(['Conflicted', 'OwnedByAnotherSource']);
+
+/** Throws EngineError BackendNotApplied for one that is not there yet. `refused`: of the waves before it; one that is there in an older form is no matter. */
 function refuseWithoutBackend(
   { watch }: SyncContext,
   object: KubernetesObject,
-  refused: Iterable<KubernetesObject>,
+  refused: ReadonlyMap<KubernetesObject, ApplyFailure>,
 ): void {
-  const missing = missingBackend(object, refused);
-  const { namespace, name } = object.metadata;
-  if (!missing || watch.setOf(object)?.get(namespace, name)) return;
+  const isThere = (one: KubernetesObject) =>
+    watch.setOf(one)?.get(one.metadata.namespace, one.metadata.name) !== undefined;
+  if (refused.size === 0 || isThere(object)) return;
+  const absent = [...refused].filter(([one, { reason }]) => !isThere(one) && !appliedByOthers.has(reason));
+  const missing = missingBackend(
+    object,
+    absent.map(([one]) => one),
+  );
+  if (!missing) return;
   throw new EngineError(
     'BackendNotApplied',
     `waits for ${describe(missing)}, without which nobody would answer the API server`,
