@@ -164,11 +164,13 @@ export function startSourceRunner(
 
 /** After this long a status that could not be written is tried again. */
 const untoldMs = 30_000;
+/** A status that cannot even be made is not tried without a pause. */
+const soonestMs = 1_000;
 
 /** How long until the status has to be looked at although nothing happened; undefined: not at all. */
 function againMs({ untold, health }: SourceState, nowMs: number): number | undefined {
   const waits = [...(untold ? [untoldMs] : []), ...(health?.dueMs ?? []).map((due) => due - nowMs)];
-  return waits.length > 0 ? Math.max(0, Math.min(...waits)) : undefined;
+  return waits.length > 0 ? Math.max(soonestMs, Math.min(...waits)) : undefined;
 }
 
 /**
