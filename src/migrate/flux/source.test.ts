@@ -134,6 +134,21 @@ test.each([
   expect(notes).toContainEqual(expect.stringMatching(note));
 });
 
+it('says what a dependency in another namespace needs', () => {
+  const dependsOn = [
+    { name: 'base' },
+    { name: 'db', namespace: 'flux-system' },
+    { name: 'rook', namespace: 'rook' },
+  ];
+  const { notes, stops } = sourceOfFlux(kustomization({ dependsOn }), repository());
+  expect(stops).toEqual([]);
+  expect(notes).toContainEqual(
+    expect.stringMatching(/^spec\.dependsOn names rook\/rook: .*--cross-namespace-refs$/),
+  );
+  const near = sourceOfFlux(kustomization({ dependsOn: dependsOn.slice(0, 2) }), repository());
+  expect(near.notes.join('\n')).not.toContain('cross-namespace');
+});
+
 it('says that what is suspended before the move is applied by the Source', () => {
   const note =
     'spec.suspend is not carried: the Source applies what is in Git from the step on in which it takes over';

@@ -30,7 +30,7 @@ export function sourceOfFlux(
   const waits = spec.wait === true || (Array.isArray(spec.healthChecks) && spec.healthChecks.length > 0);
   return {
     stops,
-    notes: notesOn(spec, git),
+    notes: notesOn(kustomization, git),
     spec: {
       url: String(git.url ?? ''),
       ref: refOf(git.ref as Fields | undefined),
@@ -67,8 +67,14 @@ export function repositoryOf({
     : undefined;
 }
 
-function notesOn(spec: Fields, git: Fields): string[] {
+function notesOn({ metadata, ...kustomization }: KubernetesObject, git: Fields): string[] {
+  const spec = (kustomization.spec ?? {}) as Fields;
+  const elsewhere = dependenciesIn(spec).filter(
+    ({ namespace = metadata.namespace }) => namespace !== metadata.namespace,
+  );
   const found: Array<string | false> = [
+    elsewhere.length > 0 &&
+      `spec.dependsOn names ${elsewhere.map(({ name, namespace }) => `${namespace}/${name}`).join(', ')}: a Source is refused with references to other namespaces, unless Holdfast runs with --cross-namespace-refs`,
     Boolean(spec.targetNamespace) &&
       'spec.targetNamespace becomes defaultNamespace, which only applies to objects without a namespace',
     Array.isArray(spec.healthChecks) &&
