@@ -111,6 +111,10 @@ test.each<readonly [string, Record<string, unknown>]>([
 test('patterns that are tied to the root are stopped on below a path, and Secrets in another namespace', () => {
   const tied = sourceOfFlux(kustomization({ path: './a' }), repository({ ignore: '/*\n!/a' }));
   expect(tied.stops.map(({ field }) => field)).toEqual(['GitRepository spec.ignore']);
+  expect(tied.stops[0]?.message).toMatch(/^\/\*, !\/a: .* outside of \.\/a, which a Source does not read$/);
+  // It keeps what is in the folder, which a Source never compares with it.
+  const named = sourceOfFlux(kustomization({ path: './apps/web' }), repository({ ignore: '*\n!web/' }));
+  expect(named.stops.map(({ field }) => field)).toEqual(['GitRepository spec.ignore']);
   const elsewhere = sourceOfFlux(kustomization(), repository({ secretRef: { name: 'git' } }, 'other'));
   expect(elsewhere.stops.map(({ field }) => field)).toEqual(['GitRepository spec.secretRef']);
 });

@@ -204,15 +204,21 @@ function repositoryStops(kustomization: KubernetesObject, repository: Kubernetes
   ].map(own);
 }
 
-/** Flux's patterns begin at the root of the repository, a Source's at its path. */
+/** Flux's patterns begin at the root of the repository, a Source's at its path: there are no folders above it to fit. */
 function ignoreStops({ path }: Fields, git: Fields): Stop[] {
-  const isTied = (ignoreIn(git) ?? []).some((rule) => rule.replace(/\/$/, '').includes('/'));
-  if (!folderIn(path) || !isTied) return [];
+  const folder = folderIn(path);
+  if (!folder) return [];
+  const above = folder.split('/');
+  const isTied = (rule: string) => {
+    const name = rule.replace(/^!/, '').replace(/\/$/, '');
+    return name.includes('/') || above.includes(name);
+  };
+  const tied = (ignoreIn(git) ?? []).filter(isTied);
+  if (tied.length === 0) return [];
   return [
     {
       field: 'GitRepository spec.ignore',
-      message:
-        'patterns with a slash start at the repository root in Flux and at spec.path in a Source; use patterns without a slash',
+      message: `${tied.join(', ')}: such patterns start at the repository root in Flux and at spec.path in a Source; use patterns without a slash, and take out those that only concern what is outside of ${folder}, which a Source does not read`,
     },
   ];
 }
