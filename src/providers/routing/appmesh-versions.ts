@@ -34,6 +34,8 @@ export interface MeshVersion {
   /** The field of a route with what is about HTTP, and whether that has a timeout. */
   readonly http: string;
   readonly routesTimeOut: boolean;
+  /** The field of a retry policy with the longest time of a try. */
+  perTry(ms: number): object;
   references(names: Names, namespace: string): readonly RouteReference[];
   /** A weighted target without its weight. */
   target(node: string): object;
@@ -59,6 +61,7 @@ const v1beta1: MeshVersion = {
   ignores: [],
   http: 'http',
   routesTimeOut: false,
+  perTry: (perRetryTimeoutMillis) => ({ perRetryTimeoutMillis }),
   references: ({ apex, primary, canary }, namespace) => [
     ...[apex, primary, canary].map((name) => ({ ...first('VirtualNode'), name })),
     ...[apex, canary].map((name) => ({ ...first('VirtualService'), name: `${name}.${namespace}` })),
@@ -108,6 +111,7 @@ const v1beta2: MeshVersion = {
   ignores: ['spec.service.meshName'],
   http: 'httpRoute',
   routesTimeOut: true,
+  perTry: (value) => ({ perRetryTimeout: { unit: 'ms', value } }),
   references: ({ apex, primary, canary }) => [
     ...[primary, canary].map((name) => ({ ...second('VirtualNode'), name })),
     ...[apex, canary].flatMap((name) => [

@@ -140,7 +140,8 @@ describe('the objects of App Mesh v1beta1', () => {
         name: 'podinfo',
         http: {
           match: { prefix: '/api' },
-          retryPolicy,
+          // Nor a time with a unit.
+          retryPolicy: { maxRetries: 3, perRetryTimeoutMillis: 250, httpRetryEvents: ['gateway-error'] },
           action: {
             weightedTargets: [
               { virtualNodeName: 'podinfo-canary', weight: 10 },

@@ -152,7 +152,7 @@ interface RouteParts {
 
 function route(
   context: RouteContext,
-  { target, http, routesTimeOut }: MeshVersion,
+  { target, http, routesTimeOut, perTry }: MeshVersion,
   { name, weights, headers, priority, isPrimaryOnly }: RouteParts,
 ): object {
   const { service } = context.canary.spec;
@@ -166,7 +166,7 @@ function route(
     ...(isPrimaryOnly ? [] : [{ ...target(canary), weight: weights.canaryWeight }]),
     { ...target(primary), weight: weights.primaryWeight },
   ];
-  const retryPolicy = retryPolicyOf(service?.retries);
+  const retryPolicy = retryPolicyOf(service?.retries, perTry);
   return present({
     name,
     priority,
@@ -180,13 +180,15 @@ function route(
 }
 
 /** One more try on gateway errors after 250 ms, unless the Canary says otherwise. */
-function retryPolicyOf(retries: NonNullable<Canary['spec']['service']>['retries']): object | undefined {
+function retryPolicyOf(
+  retries: NonNullable<Canary['spec']['service']>['retries'],
+  perTry: MeshVersion['perTry'],
+): object | undefined {
   if (!retries) return undefined;
   const { attempts = 0, perTryTimeout, retryOn } = retries;
-  const value = (perTryTimeout && parseDurationMs(perTryTimeout)) || 250;
   return {
     maxRetries: attempts > 0 ? attempts : 1,
-    perRetryTimeout: { unit: 'ms', value },
+    ...perTry((perTryTimeout && parseDurationMs(perTryTimeout)) || 250),
     httpRetryEvents: (retryOn || 'gateway-error').split(',').map((event) => event.trim()),
   };
 }
