@@ -130,6 +130,14 @@ describe('the objects of Istio', () => {
     expect(istio.read(context, objects)).toMatchObject({ ...at10, accepted: true });
   });
 
+  it('take connections of every port where one of the matches names none', () => {
+    const context = contextOf({ appProtocol: 'tcp', match: [{ gateways: ['mesh'] }, { port: 9898 }] });
+
+    const objects = istio.objects(context, { ...initialTraffic, ...at10 }, []);
+
+    expect(specOf(objects)).toHaveProperty('tcp', [{ route: to(90, 10) }]);
+  });
+
   it('copy a share of the requests', () => {
     const analysis = { interval: '10s', threshold: 2, stepWeight: 10, mirror: true, mirrorWeight: 30 };
     expect(specAt({ mirrored: true }, {}, analysis)).toMatchObject({

@@ -128,9 +128,10 @@ function attachment({ canary, names }: RouteContext): object {
   };
 }
 
+/** One of several matches is enough, and one without a port takes every connection. */
 function tcpMatch(service: CanaryService | undefined): object {
-  const match = (service?.match ?? []).flatMap(({ port }) => (port === undefined ? [] : [{ port }]));
-  return match.length > 0 ? { match } : {};
+  const match = (service?.match ?? []).map(({ port }) => ({ port }));
+  return match.length > 0 && match.every(({ port }) => port) ? { match } : {};
 }
 
 /** A/B: matched requests by weight, all others to the primary. Else by weight for all requests, but for users that stay where they are. */
