@@ -173,6 +173,14 @@ describe('a Canary that the schema lets in', () => {
     expect(specs.flatMap((spec) => checkCanary(canary(spec)).problems)).toEqual([]);
   });
 
+  test('may name a port in digits where no Service is generated', () => {
+    const service = { port: 80, targetPort: '8080' };
+    const targetRef = { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'web' };
+    expect(checkCanary(canary({ provider: 'knative', targetRef, service })).problems).toEqual([]);
+    const copied = { apiVersion: 'v1', kind: 'Service', name: 'web' };
+    expect(checkCanary(canary({ provider: 'contour', targetRef: copied, service })).problems).toEqual([]);
+  });
+
   test('may ask for delegation beside hosts and gateways where only Istio acts on it', () => {
     const service = { port: 80, delegation: true, hosts: ['a'], gateways: ['b'] };
     expect(checkCanary(canary({ provider: 'contour', service })).problems).toEqual([]);

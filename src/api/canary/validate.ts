@@ -130,7 +130,8 @@ function checkService({ spec }: Canary, provider: string | undefined, found: Fin
   }
   if (service.port < 1 || service.port > 65_535)
     found.problems.push({ path: 'spec.service.port', message: 'must be between 1 and 65535' });
-  const { targetPort } = service;
+  // No Service is made from the ports of the Canary where the target is one.
+  const targetPort = targetRef.kind === 'Service' ? undefined : service.targetPort;
   if (typeof targetPort === 'string' && /^[0-9]+$/.test(targetPort) && targetPort !== '0')
     found.problems.push({
       path: 'spec.service.targetPort',
