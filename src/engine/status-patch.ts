@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Condition, isRecord } from '../api/kubernetes.ts';
+import { type Condition, isRecord, type KubernetesObject } from '../api/kubernetes.ts';
 import { beginningOf, limits, shorten } from '../api/limits.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -38,6 +38,13 @@ const escapedSurrogate = /\\u[dD][89a-fA-F]/;
 
 /** A condition without its times; `withCondition` sets them. */
 export type ConditionNews = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'>;
+
+/** The generation of the object that a condition, or a status, is about. */
+export function observedAt({ metadata: { generation } }: Pick<KubernetesObject, 'metadata'>): {
+  readonly observedGeneration?: number;
+} {
+  return generation === undefined ? {} : { observedGeneration: generation };
+}
 
 const maximumMessageLength = 1024;
 

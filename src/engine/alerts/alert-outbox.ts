@@ -5,7 +5,7 @@ import type { AlertState, Incident } from '../../api/incident.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log } from '../../contracts/cluster.ts';
 import type { Alerts } from '../../contracts/notifications.ts';
-import { createPlaces, deliverAlert } from './delivery.ts';
+import { createPlaces, deliverAlert, emitNotSent } from './delivery.ts';
 
 /**
  * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it reports
@@ -131,8 +131,7 @@ function logDelivery(
 ): void {
   const fields = { canary: namespacedName(canary), alert: name, incident: incident.key };
   if (state === 'sent') return log.info(fields, 'an alert was sent');
-  const message = `alert ${name} (${incident.reason}) could not be sent: ${detail ?? 'no reason is known'}`;
-  events.emit(canary, { type: 'Warning', reason: 'AlertNotSent', message });
+  emitNotSent(events, { about: canary, name, incident, why: detail ?? 'no reason is known' });
 }
 
 /** By incident and alert. */

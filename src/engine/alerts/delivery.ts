@@ -53,6 +53,15 @@ async function attemptOnce(alerts: Alerts, news: AlertNews, signal: AbortSignal)
   }
 }
 
+/** Says that nobody got an alert. */
+export function emitNotSent(
+  events: EventSink,
+  { about, name, incident, why }: { about: KubernetesObject; name: string; incident: Incident; why: string },
+): void {
+  const message = `alert ${name} (${incident.reason}) could not be sent: ${why}`;
+  events.emit(about, { type: 'Warning', reason: 'AlertNotSent', message });
+}
+
 /** What may be under way at a time, of each namespace by itself: a receiver that hangs in one takes nothing from others. */
 interface Places {
   /** Undefined: none is free. What it returns gives the place back. */
@@ -110,16 +119,6 @@ export function createSourceAlerts(parts: SourceAlertParts): SourceAlerts {
     return after?.[before?.indexOf(alert) ?? 0] ?? alert;
   }
 
-  function notSent(
-    source: Source,
-    alert: { readonly name: string },
-    { reason }: Incident,
-    why: string,
-  ): void {
-    const message = `alert ${alert.name} (${reason}) could not be sent: ${why}`;
-    parts.events.emit(source, { type: 'Warning', reason: 'AlertNotSent', message });
-  }
-
   return {
     tell(source, incident) {
       const isEnd = endsAlerts(incident);
@@ -132,7 +131,8 @@ export function createSourceAlerts(parts: SourceAlertParts): SourceAlerts {
         if (stopping.signal.aborted) return;
         const giveBack = places.take(source);
         if (!giveBack) {
-          notSent(source, alert, incident, 'too many alerts of its namespace are being sent');
+          const why = 'too many alerts of its namespace are being sent';
+          emitNotSent(parts.events, { about: source, name: alert.name, incident, why });
           continue;
         }
         const later: Incident[] = [];
@@ -140,7 +140,8 @@ export function createSourceAlerts(parts: SourceAlertParts): SourceAlerts {
         const work = deliverAlert(parts, news, stopping.signal).then((answer) => {
           running.delete(work);
           giveBack();
-          if (answer?.kind === 'failed') notSent(source, alert, incident, answer.detail);
+          if (answer?.kind === 'failed')
+            emitNotSent(parts.events, { about: source, name: alert.name, incident, why: answer.detail });
         });
         running.set(work, { about, later });
       }

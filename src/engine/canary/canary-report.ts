@@ -6,6 +6,7 @@ import { namespacedName } from '../../api/kubernetes.ts';
 import type { EventNews } from '../../contracts/cluster.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { type Failure, joinFailures } from '../failure.ts';
+import { observedAt } from '../status-patch.ts';
 import type { CanaryParts } from './context/context.ts';
 import type { Observation } from './context/observation.ts';
 import { sourceWriter } from './perform/write.ts';
@@ -77,11 +78,7 @@ export async function report(
   failure: Failure,
   before = canary.status,
 ): Promise<Canary | undefined> {
-  const { generation } = canary.metadata;
-  const observed = {
-    ...before,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-  };
+  const observed = { ...before, ...observedAt(canary) };
   const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
   if (!isReported(before, failure)) emitFailure(parts, canary, failure);
   try {

@@ -15,7 +15,7 @@ import { type Failure, failureOf, isStale, joinFailures } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
 import type { CanaryParts } from './context/context.ts';
 import type { Deletion } from './deletions.ts';
-import { observe } from './observe/observe.ts';
+import { observe, watchWaitMs } from './observe/observe.ts';
 import { describeAction, joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { keepsStatus, withoutUndone } from './perform/order.ts';
@@ -27,8 +27,6 @@ import { isReported } from './status/status.ts';
 import { deletionFreshMsOf, readWhole } from './watches.ts';
 import type { Contention, Written } from './write-pace.ts';
 
-/** A watch event ends the wait earlier; this only covers a lost one. */
-const watchWaitMs = 2_000;
 /** How a round ended. */
 interface RoundEnd {
   /** As written last. */

@@ -9,14 +9,12 @@ import { findCondition, withCondition } from '../status-patch.ts';
 import type { PassResult } from '../work-queue.ts';
 import type { CanaryParts } from './context/context.ts';
 import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
-import { observe } from './observe/observe.ts';
+import { observe, watchWaitMs } from './observe/observe.ts';
 import { describeAction } from './perform/action-text.ts';
 import { canaryInForce } from './status/spec-in-force.ts';
 import { writeStatus } from './status/status.ts';
 
 type Pass = (key: string) => Promise<PassResult>;
-
-const watchWaitMs = 2_000;
 
 /**
  * A pass over a Canary that only logs what would be done next, once per change (`--shadow`, design section 2.5). What comes after that step

@@ -117,8 +117,7 @@ export function startSourceRunner(
         if (!teller.isStopped()) begin();
       });
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      state.problem = invalidSpec(`spec.schedule: ${message}`);
+      state.problem = invalidSpec(`spec.schedule: ${failureOf(error).message}`);
       void teller.tell(source);
     }
   }

@@ -184,7 +184,7 @@ async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | 
 /** Git's errors carry a code; the message of any error says who must act. */
 function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
   const code = codeOf(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const { reason, message } = failureOf(error);
   if (signal.aborted)
     return {
       condition: 'Fetched',
@@ -194,5 +194,5 @@ function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncPro
   if (code === 'PathNotFound' || code === 'ReadingSkipped')
     return { condition: 'Rendered', reason: code, message };
   if (code !== undefined) return { condition: 'Fetched', reason: code, message };
-  return { condition: 'Ready', reason: failureOf(error).reason, message };
+  return { condition: 'Ready', reason, message };
 }

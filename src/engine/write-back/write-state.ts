@@ -11,7 +11,7 @@ import {
   refusalRecord,
   withGitRecord,
 } from '../../writeback/records.ts';
-import { codeOf } from '../failure.ts';
+import { codeOf, failureOf } from '../failure.ts';
 import type { ConditionNews } from '../status-patch.ts';
 
 /** Why something is not in Git. */
@@ -89,7 +89,7 @@ export async function attempt(memory: Memory, write: Write, request: string): Pr
     memory.records = memory.records.filter((entry) => entry.kind !== 'refused' || entry.write !== write.id);
     return undefined;
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const { message } = failureOf(error);
     if (!isRefusal(error)) return { reason: 'GitUnavailable', message };
     const tries = timesRefused(memory, write.id, request) + 1;
     memory.records = withGitRecord(memory.records, refusalRecord(write.id, request, tries));

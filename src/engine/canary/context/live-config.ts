@@ -10,7 +10,13 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
-import { isFollowed, isTracked, type Release, withLivePart } from '../../../release/release.ts';
+import {
+  type ConfigReference,
+  isFollowed,
+  isTracked,
+  type Release,
+  withLivePart,
+} from '../../../release/release.ts';
 import { untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey, configKeysIn } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/metadata.ts';
@@ -31,7 +37,7 @@ export function createLiveConfig(cluster: Pick<Cluster, 'get'>, secretKey: Uint8
   const memory = new Map<string, Known>();
 
   async function read(release: Release, namespace: string): Promise<Release> {
-    const found = await readLiveConfigs(cluster, namespace, release);
+    const found = await readConfigs(cluster, namespace, release.liveConfigs);
     const tracked = found.filter((config) => isTracked(config) && !isFollowed(config));
     return withLivePart(release, configKeyOf(tracked, secretKey));
   }
@@ -72,20 +78,20 @@ async function overlaid(git: Head, read: (release: Release) => Promise<Release>)
   return { ...git, view: { ...named, ledger: { ...view.ledger, digest: ledger.digest } }, release, ledger };
 }
 
-/** Config that is not in Git, as it is in the cluster now: a revert keeps its newest data (design section 3). */
-export async function readLiveConfigs(
+/** ConfigMaps and Secrets as they are in the cluster now, as far as they exist. */
+export async function readConfigs(
   cluster: Pick<Cluster, 'get'>,
   namespace: string,
-  release: Release,
+  named: ReadonlyArray<Pick<ConfigReference, 'kind' | 'name'>>,
 ): Promise<KubernetesObject[]> {
   const found = await Promise.all(
-    release.liveConfigs.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
+    named.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
   );
   return found.filter((object) => object !== undefined);
 }
 
 /**
- * The part of it that a primary of this release gets. What is optional counts only where the release was tested with config outside Git, or where
+ * The config outside Git that a primary of this release gets: a revert keeps its newest data (design section 3). What is optional counts only where the release was tested with config outside Git, or where
  * it belongs to no release: else it came later, maybe with the very commit that is reverted.
  */
 export async function liveConfigsForPrimary(
@@ -93,7 +99,7 @@ export async function liveConfigsForPrimary(
   namespace: string,
   release: Release,
 ): Promise<KubernetesObject[]> {
-  const found = await readLiveConfigs(cluster, namespace, release);
+  const found = await readConfigs(cluster, namespace, release.liveConfigs);
   if (livePart(release.digest) !== undefined) return found;
   const optional = new Set(
     release.liveConfigs.flatMap((config) => (config.optional ? [configKey(config.kind, config.name)] : [])),

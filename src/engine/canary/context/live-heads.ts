@@ -17,7 +17,7 @@ import { commitAnnotation } from '../../../workload/shared/metadata.ts';
 import { recordViews } from '../../records/records.ts';
 import { tracksOn } from '../../tracks.ts';
 import type { Head } from './heads.ts';
-import { createLiveConfig } from './live-config.ts';
+import { createLiveConfig, readConfigs } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { LiveHeads } from './observation.ts';
 
@@ -44,7 +44,8 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
 
   async function build(canary: Canary, live: KubernetesObject, view: NamespaceView): Promise<Head> {
     const target = wantedTarget(live);
-    const configs = await readConfigs(cluster, view.namespace, trackedReferences(target, tracksConfig));
+    const found = await readConfigs(cluster, view.namespace, trackedReferences(target, tracksConfig));
+    const configs = found.map(wantedConfig);
     const input = { canary, target, configs, secretKey, tracksConfig, origins: [], commit: noCommit };
     const built = buildRelease(input);
     if (!built.ok) return broken('InvalidManifests', `${built.problem.object}: ${built.problem.message}`);
@@ -108,16 +109,6 @@ export function createLiveHeads({ cluster, secretKey, tracksConfig }: LiveHeadOp
 }
 
 const noCommit: CommitInfo = { commit: '', subject: '', author: '', time: '' };
-
-async function readConfigs(
-  cluster: Pick<Cluster, 'get'>,
-  namespace: string,
-  references: readonly ConfigReference[],
-): Promise<KubernetesObject[]> {
-  const read = references.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name }));
-  const found = await Promise.all(read);
-  return found.filter((object) => object !== undefined).map(wantedConfig);
-}
 
 function broken(reason: string, message: string): Head {
   return { view: { kind: 'unknown', reason, message } };

@@ -11,7 +11,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { Cluster, EventSink, Log } from '../../../contracts/cluster.ts';
 import { isStale } from '../../failure.ts';
-import { type ConditionNews, withCondition } from '../../status-patch.ts';
+import { type ConditionNews, observedAt, withCondition } from '../../status-patch.ts';
 import { inForce } from '../status/spec-in-force.ts';
 import { type DrillReport, drill } from './drill.ts';
 import type { DrillParts } from './objects.ts';
@@ -157,8 +157,6 @@ function patchOf(
   const { conditions: before = [], lastKnownGood } = (live.status ?? {}) as CanaryStatus;
   const damaged = before.some(({ type, reason }) => type === 'RollbackReady' && reason === 'RecordDamaged');
   if (damaged || lastKnownGood?.digest !== release?.digest) return undefined;
-  const { generation } = live.metadata;
-  const at = generation === undefined ? {} : { observedGeneration: generation };
-  const conditions: Condition[] = withCondition(before, { ...news, ...at }, nowMs);
+  const conditions: Condition[] = withCondition(before, { ...news, ...observedAt(live) }, nowMs);
   return { metadata: versionOf(live), status: { conditions } };
 }

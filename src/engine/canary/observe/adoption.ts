@@ -30,7 +30,7 @@ import { templateTimeMs } from '../../../workload/pods/pods.ts';
 import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
-import { readLiveConfigs } from '../context/live-config.ts';
+import { readConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';
 import type { Adoption, Observation, ReadParts } from '../context/observation.ts';
 
@@ -159,11 +159,8 @@ async function generatedCopies(
   { canary, view }: Observation,
   primary: KubernetesObject,
 ): Promise<KubernetesObject[]> {
-  const { namespace } = view;
-  const found = await Promise.all(
-    possibleCopies(primary).map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
-  );
-  return found.filter((object) => object !== undefined).filter((object) => isGenerated(object, canary));
+  const found = await readConfigs(cluster, view.namespace, possibleCopies(primary));
+  return found.filter((object) => isGenerated(object, canary));
 }
 
 /** A release from Git as it is in the cluster: with defaults, and config that is not in Git; undefined when the API server would not take it. */
@@ -180,7 +177,7 @@ async function asStored(
   };
   const stored = await dryRun.create(probe).catch(() => undefined);
   if (!stored) return undefined;
-  const live = await readLiveConfigs(cluster, namespace, head);
+  const live = await readConfigs(cluster, namespace, head.liveConfigs);
   const configs = [...head.configs, ...live.map(wantedConfig)];
   return { ...head, configs, target: { ...wantedTarget(stored), metadata } };
 }

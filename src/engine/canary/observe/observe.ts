@@ -23,6 +23,9 @@ type Observed =
   | { readonly kind: 'observed'; readonly observation: Observation }
   | { readonly kind: 'waiting'; readonly message: string };
 
+/** For what is still being listed. A watch event ends the wait earlier; this only covers a lost one. */
+export const watchWaitMs = 2_000;
+
 /** What could not be read is asked again after this time, when nothing changes before. */
 const unreadAgainMs = 10_000;
 

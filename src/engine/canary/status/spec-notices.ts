@@ -8,7 +8,13 @@ import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
 import type { EventNews, ReferenceKind, References } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
-import { type ConditionNews, findCondition, withCondition, withoutCondition } from '../../status-patch.ts';
+import {
+  type ConditionNews,
+  findCondition,
+  observedAt,
+  withCondition,
+  withoutCondition,
+} from '../../status-patch.ts';
 import { providerOf, type ReadParts } from '../context/observation.ts';
 
 /** Types of the conditions; used as reasons, too. */
@@ -73,7 +79,7 @@ export function specNotices(
     status: 'True',
     reason,
     message,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    ...observedAt(canary),
   });
   const text = warnings.map(({ path, message }) => `${path}: ${message}`).join('; ');
   const reported = findCondition(canary.status?.conditions, specWarnings);

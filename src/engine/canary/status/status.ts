@@ -9,6 +9,7 @@ import {
   type ConditionNews,
   findCondition,
   mergePatchOf,
+  observedAt,
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
@@ -69,8 +70,7 @@ export function withEngineConditions(
   { notices = [], failure, reproduced, others, written, isDecided = false, nowMs }: EngineFindings,
 ): CanaryStatus {
   let conditions: readonly Condition[] = withNotices(status.conditions ?? [], notices, nowMs);
-  const generation = canary.metadata.generation;
-  const at = generation === undefined ? {} : { observedGeneration: generation };
+  const at = observedAt(canary);
   if (reproduced) conditions = withCondition(conditions, { ...reproduced, ...at }, nowMs);
   else if (!isReverted(status)) conditions = withoutCondition(conditions, reproducedCondition);
   if (others) conditions = withRemainingChanges([...conditions], others, nowMs);

@@ -177,7 +177,8 @@ async function writeOne(
     withTimes(fields, await cluster.get(referenceOf(wanted)));
   const write = (over: KubernetesObject | undefined) =>
     applyOverOthers(cluster, withAccountTaken(wanted, live), {
-      ...{ over: isShared && over ? versionOf(over) : undefined, timed },
+      over: isShared && over ? versionOf(over) : undefined,
+      timed,
     });
   try {
     const first = await write(live);

@@ -4,7 +4,7 @@ import { type KubernetesObject, secretBytes } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { checkSource } from '../../../api/source/validate.ts';
 import type { ReadSecret, Repositories, Repository, SourceSecrets } from '../../../contracts/git.ts';
-import { EngineError } from '../../failure.ts';
+import { EngineError, failureOf } from '../../failure.ts';
 import { windowProblems } from '../../windows.ts';
 import type { SourceParts } from '../context/context.ts';
 import type { SyncProblem } from '../context/state.ts';
@@ -77,8 +77,11 @@ export function openSource(
       return { source, repository: noRepository, problem: invalidSpec(textOf(problems)) };
     return { source, repository, problem: undefined };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { source, repository: noRepository, problem: invalidSpec(`spec.url: ${message}`) };
+    return {
+      source,
+      repository: noRepository,
+      problem: invalidSpec(`spec.url: ${failureOf(error).message}`),
+    };
   }
 }
 

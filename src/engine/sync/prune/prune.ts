@@ -14,7 +14,7 @@ import type { PruneResult, Snapshot, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined, mayHold } from '../scope/inventory.ts';
 import { mayWrite, whyNotAllowed } from '../scope/permissions.ts';
-import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
+import { nothingToDo, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
 import { carryOut, isCopy } from './remove.ts';
 
 /**
@@ -183,9 +183,4 @@ function brokenIn({ plans, problems }: Snapshot): number {
   return problems.filter((problem) => !missing.has(problem)).length;
 }
 
-const undecided = {
-  plan: { remove: [], handBack: [], waiting: [], kept: [], toApprove: [], guard: undefined },
-  removed: [],
-  failures: [],
-  changed: [],
-};
+const undecided = { plan: nothingToDo, removed: [], failures: [], changed: [] };

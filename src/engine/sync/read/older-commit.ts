@@ -19,6 +19,7 @@ import { formatProblem, type RenderedObject } from '../../../render/rendered-obj
 import { canaryOfLedger, ledgerPrefix } from '../../../writeback/names.ts';
 import type { Head } from '../../canary/context/heads.ts';
 import type { Reproduced } from '../../canary/context/reproduction.ts';
+import { failureOf } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import type { Snapshot } from '../context/state.ts';
 import { readSnapshot } from './read.ts';
@@ -36,7 +37,7 @@ export async function reproduce(context: SourceContext, key: string, commit: str
     const others = state.snapshot && otherChanges(snapshot.rest, state.snapshot.rest, release);
     return { digest: release.digest, release, others };
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { problem: failureOf(error).message };
   }
 }
 

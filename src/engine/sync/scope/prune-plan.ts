@@ -53,7 +53,7 @@ type Verdict =
   | { readonly kind: 'waiting' | 'kept'; readonly why: string };
 
 /** Nothing left Git. */
-const nothingToDo: PrunePlan = {
+export const nothingToDo: PrunePlan = {
   remove: [],
   handBack: [],
   waiting: [],

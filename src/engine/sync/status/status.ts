@@ -17,6 +17,7 @@ import {
   findCondition,
   listed,
   mergePatchOf,
+  observedAt,
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
@@ -70,13 +71,12 @@ function sourceStatus(
     ['Drifted', driftNews(state, findCondition(source.status?.conditions, 'Drifted'), nowMs)],
     ['Conflicted', conflictedNews(state)],
   ];
-  const generation = source.metadata.generation;
-  const at = generation === undefined ? {} : { observedGeneration: generation };
+  const at = observedAt(source);
   let conditions: Condition[] = source.status?.conditions ?? [];
   for (const [type, news] of found) {
     // A Source that waits for others has applied nothing as it is now.
     const isOld = type === 'Applied' && state.result === undefined;
-    const observedGeneration = isOld ? findCondition(conditions, type)?.observedGeneration : generation;
+    const { observedGeneration } = isOld ? (findCondition(conditions, type) ?? {}) : at;
     const of = observedGeneration === undefined ? {} : { observedGeneration };
     conditions = news
       ? withCondition(conditions, { type, ...news, ...of }, nowMs)
