@@ -239,3 +239,9 @@ export function withoutLastSlashes(text: string): string {
 export function beginningOf(text: string, maxCharacters: number): string {
   return text.slice(0, maxCharacters).replace(half, '');
 }
+
+/** Names in a sentence; those beyond so many are counted. */
+export function listNames(names: readonly string[], most = 5): string {
+  const more = names.length > most ? ` and ${names.length - most} more` : '';
+  return names.slice(0, most).join(', ') + more;
+}

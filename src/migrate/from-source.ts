@@ -2,13 +2,14 @@
 import { basename, dirname, join } from 'node:path';
 import type { Document } from 'yaml';
 import { describe, type KubernetesObject, objectKey } from '../api/kubernetes.ts';
+import { listNames } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, isTrackOf } from '../engine/sync/scope/former-owner.ts';
 import { tracksOn } from '../engine/tracks.ts';
 import { changesBetween, deleteField, edited, type Files, identityOf, setField } from './edit.ts';
 import { type Member, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';
-import { type Finding, finding, isObserved, listNames, type Step } from './steps.ts';
+import { type Finding, finding, isObserved, type Step } from './steps.ts';
 import { type Placed, withoutPlaced, withSiblingFile } from './tree.ts';
 
 /** What one way back is about. */

@@ -7,6 +7,7 @@ import {
   recordOf,
   recordsOf,
 } from '../api/kubernetes.ts';
+import { listNames } from '../api/limits.ts';
 import { InputError, type Problem } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
@@ -26,7 +27,7 @@ import { fluxFromSource, fluxToSource } from './flux/steps.ts';
 import { fromSourceSteps } from './from-source.ts';
 import { leftBehind } from './left-behind.ts';
 import { type FactsQuery, getSource, readFacts } from './read-facts.ts';
-import { listNames, type Move, placeSteps } from './steps.ts';
+import { type Move, placeSteps } from './steps.ts';
 import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
 import { argoOfSource, fluxOfSource } from './tool-objects.ts';
 import { type MoveTree, type Placed, readMoveTree, type Subject } from './tree.ts';

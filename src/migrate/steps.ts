@@ -1,5 +1,6 @@
 /** Steps of a move from another tool to Holdfast, or back, and where it stands. Pure. */
 import { type Condition, describe, isRecord, type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
+import { listNames } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import {
@@ -83,14 +84,6 @@ export function movesExitCode(moves: readonly Move[]): 0 | 1 | 3 {
 }
 
 // What was read back, as findings. Pure.
-
-const mostNamed = 5;
-
-/** Names in a sentence, not more than a few. */
-export function listNames(names: readonly string[]): string {
-  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
-  return names.slice(0, mostNamed).join(', ') + more;
-}
 
 /** A finding that is undefined until facts are there. */
 export function finding(

@@ -2,6 +2,7 @@
 import { basename, dirname, join } from 'node:path';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { listNames } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import { adoptFromAnnotation, type FormerOwner, formerOwnerText } from '../engine/sync/scope/former-owner.ts';
 import { changesBetween, deleteField, edited, type Files } from './edit.ts';
@@ -13,7 +14,6 @@ import {
   comparisonFindings,
   type Finding,
   finding,
-  listNames,
   type Step,
   takenFinding,
 } from './steps.ts';

@@ -7,6 +7,7 @@ import {
   recordsOf,
   textOf,
 } from '../api/kubernetes.ts';
+import { listNames } from '../api/limits.ts';
 import { isKnative, isService, type Release, type ServicePort, templateOf } from './release.ts';
 
 /** The ports in `spec.service` of a Canary. */
@@ -125,13 +126,8 @@ function describePorts(template: PodTemplate): string {
     const number = protocol === 'TCP' ? String(port) : `${port}/${protocol}`;
     return name === undefined ? number : `${name} (${number})`;
   });
-  const shown = ports.slice(0, mostShown).join(', ');
-  if (ports.length === 0) return 'none';
-  return ports.length > mostShown ? `${shown} and ${ports.length - mostShown} more` : shown;
+  return ports.length === 0 ? 'none' : listNames(ports, 8);
 }
-
-/** Ports that a message lists. */
-const mostShown = 8;
 
 type Container = Record<string, unknown>;
 

@@ -2,6 +2,7 @@ import { flaggerSelectors, isAvailable } from '../../api/flagger.ts';
 import { objectSchemaOf, type StructuralSchema } from '../../api/kinds/crd.ts';
 import { apiVersionOf, type KindName, kindNames, kinds } from '../../api/kinds/kinds.ts';
 import { applyCrds, describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { listNames } from '../../api/limits.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
@@ -122,8 +123,7 @@ function schemaLine(kind: KindName, crd: KubernetesObject): CheckLine {
   const schema = installed.schema?.openAPIV3Schema ?? {};
   const missing = pruned({ properties: Object.fromEntries(own) }, schema, '');
   if (missing.length === 0) return ok(kind, `${version} is served with all fields`);
-  const more = missing.length > fieldsNamed ? ` and ${missing.length - fieldsNamed} more` : '';
-  const detail = `SchemaOutdated: the installed CRD is not the one of this version and drops ${missing.slice(0, fieldsNamed).join(', ')}${more}`;
+  const detail = `SchemaOutdated: the installed CRD is not the one of this version and drops ${listNames(missing, fieldsNamed)}`;
   return bad('warning', kind, detail, { actor: 'administrator', act: installCrds });
 }
 

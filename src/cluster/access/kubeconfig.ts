@@ -10,6 +10,7 @@ import {
   type User,
 } from '@kubernetes/client-node/dist/config_types.js';
 import { parse } from 'yaml';
+import { listNames } from '../../api/limits.ts';
 import { systemWords } from '../../api/system-words.ts';
 import { localError } from '../errors.ts';
 
@@ -166,14 +167,10 @@ function firstByName<T extends { readonly name: string }>(entries: readonly T[])
   return [...byName.values()];
 }
 
-/** Names that a message lists as alternatives, at most. */
-const namesShown = 10;
-
 function named<T extends { readonly name: string }>(entries: readonly T[], name: string, what: string): T {
   const found = entries.find((entry) => entry.name === name);
   if (found) return found;
-  const others = entries.slice(0, namesShown).map((entry) => JSON.stringify(entry.name));
-  const more = entries.length > namesShown ? ` and ${entries.length - namesShown} more` : '';
-  const known = others.length > 0 ? `; there are: ${others.join(', ')}${more}` : '';
+  const others = entries.map((entry) => JSON.stringify(entry.name));
+  const known = others.length > 0 ? `; there are: ${listNames(others, 10)}` : '';
   throw localError('configuration', `kubeconfig: ${what} "${name}" does not exist${known}`);
 }

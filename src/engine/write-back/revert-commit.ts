@@ -1,5 +1,6 @@
 import { gitPart } from '../../api/canary/status.ts';
 import { describe, canaryKey as keyOfPlan, objectKey } from '../../api/kubernetes.ts';
+import { listNames } from '../../api/limits.ts';
 import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';
 import { type FileVersions, type RevertedFiles, revertFiles } from '../../writeback/revert-files.ts';
@@ -86,7 +87,7 @@ async function buildExact(
   if (digest === undefined || gitPart(digest) !== gitPart(wanted.goodDigest))
     return "its own lines alone do not lead to the last-known-good's release";
   const others = othersChanged(before, after, canaryKey);
-  if (others.length > 0) return `its own lines also shape ${listed(others)}`;
+  if (others.length > 0) return `its own lines also shape ${listNames(others)}`;
   if (after.problems.length > before.problems.length)
     return 'the result could not be rendered without problems';
   return { kind: 'exact', head, files: result.changes };
@@ -126,7 +127,7 @@ async function buildWhole(
 }
 
 function changedSince(conflicts: RevertedFiles['conflicts']): string {
-  return `the same lines of ${listed(conflicts)} changed since`;
+  return `the same lines of ${listNames(conflicts)} changed since`;
 }
 
 /** First lines of the Canary's objects, by file. */
@@ -178,9 +179,4 @@ type Plan = Snapshot['plans'][number];
 function objectsOf(plan: Plan): RenderedObject[] {
   if (plan.state !== 'release') return [];
   return [plan.target, ...plan.configs, ...(plan.scaler ? [plan.scaler] : [])];
-}
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, 5).join(', ');
-  return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
 }

@@ -1,6 +1,7 @@
 /** What a move between Flux and a Source changes in a Kustomization. Pure. */
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { listNames } from '../../api/limits.ts';
 import { edited, type Files, identityOf, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
@@ -11,7 +12,6 @@ import {
   finding,
   isObserved,
   isSameField,
-  listNames,
   missingInFile,
   whyMissingInFile,
 } from '../steps.ts';

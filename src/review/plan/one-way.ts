@@ -7,6 +7,7 @@ import {
   recordsOf,
   textOf,
 } from '../../api/kubernetes.ts';
+import { listNames } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
 import { forceAnnotation, mayRecreate } from '../../engine/sync/apply/apply-object.ts';
 import { isTracked, type Release, templateOf } from '../../release/release.ts';
@@ -244,8 +245,7 @@ function keysOf(config: KubernetesObject | undefined): string[] {
 }
 
 function asChange(entry: RenderedObject, lost: readonly string[]): OneWayChange {
-  const shown = lost.slice(0, 5).join(', ') + (lost.length > 5 ? ` and ${lost.length - 5} more` : '');
-  const what = `${lost.length === 1 ? 'key' : 'keys'} ${shown}, which the last known good release reads`;
+  const what = `${lost.length === 1 ? 'key' : 'keys'} ${listNames(lost)}, which the last known good release reads`;
   const common = { rule: 'configKeys', ...placeOf(entry) } as const;
   if (isTracked(entry.object))
     return {

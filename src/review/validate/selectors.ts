@@ -9,6 +9,7 @@ import {
   textOf,
   valueAt,
 } from '../../api/kubernetes.ts';
+import { listNames } from '../../api/limits.ts';
 import { isService, templateOf } from '../../release/release.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import type { FileProblem, RenderResult } from '../../render/rendered-object.ts';
@@ -94,9 +95,8 @@ function sharedLabel(
 ): string | undefined {
   const others = beside.filter(({ object }) => templateLabels(object)[key] === value);
   if (others.length === 0) return undefined;
-  const shown = others.slice(0, 3).map(({ object }) => `${object.kind} ${object.metadata.name}`);
-  const more = others.length > 3 ? ` and ${others.length - 3} more` : '';
-  return `the pods of ${shown.join(', ')}${more} have ${key}=${value}, too, and the Services of Canary ${canary.metadata.name} select by this label alone, so that they get its requests; give each its own value, or choose a label that differs with --selector-labels, here and of holdfast run`;
+  const named = others.map(({ object }) => `${object.kind} ${object.metadata.name}`);
+  return `the pods of ${listNames(named, 3)} have ${key}=${value}, too, and the Services of Canary ${canary.metadata.name} select by this label alone, so that they get its requests; give each its own value, or choose a label that differs with --selector-labels, here and of holdfast run`;
 }
 
 /** Of whatever makes pods; others have none. */

@@ -1,5 +1,6 @@
 /** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
 import { isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
+import { listNames } from '../../../api/limits.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
 import { isOfHoldfast } from '../../../workload/compare/managed-fields.ts';
 import { takenAccount } from '../../applied.ts';
@@ -75,11 +76,10 @@ export async function applyOverOthers(
 
 /** Fields in words: `.data.level (kubectl-edit at 2026-11-21T10:00:00Z)`. */
 export function contestedInWords(contested: readonly Contested[]): string {
-  const shown = contested.slice(0, 3).map(({ field, manager, time }) => {
+  const each = contested.map(({ field, manager, time }) => {
     return `${field} (${manager}${time ? ` at ${time}` : ''})`;
   });
-  const more = contested.length > 3 ? ` and ${contested.length - 3} more` : '';
-  return `${shown.join(', ')}${more}`;
+  return listNames(each, 3);
 }
 
 function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
