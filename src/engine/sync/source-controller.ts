@@ -211,19 +211,14 @@ function requestsOf({ metadata }: KubernetesObject): string {
   return JSON.stringify(annotations.filter(([key]) => key.startsWith('holdfast.dev/')).sort());
 }
 
-/** Frees the disk of what no Source uses: what an earlier run left, and what a Source leaves. */
-interface StoreSweep {
-  /** All Sources are known, so that it is known what is in use. */
-  listed(): void;
-  /** A Source ended, or uses another repository now. */
-  ended(): void;
-}
-
-/** What is left on the disk after a failure is tried again when the next Source ends. */
+/**
+ * Frees the disk of what no Source uses: what an earlier run left, and what a Source leaves. What is left after a failure is tried again when the
+ * next Source ends.
+ */
 function createStoreSweep(options: {
   readonly repositories: Pick<Repositories, 'sweep'>;
   readonly log: Log;
-}): StoreSweep {
+}) {
   let hasListed = false;
   const sweep = () => {
     options.repositories.sweep().catch((err: unknown) => {
@@ -231,11 +226,13 @@ function createStoreSweep(options: {
     });
   };
   return {
+    /** All Sources are known, so that it is known what is in use. */
     listed() {
       if (hasListed) return;
       hasListed = true;
       sweep();
     },
+    /** A Source ended, or uses another repository now. */
     ended() {
       if (hasListed) sweep();
     },

@@ -181,9 +181,9 @@ function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, m
   const { view } = heads.of(key);
   const release = view.kind === 'release' ? view.release : undefined;
   const head = release && { digest: release.digest, commit: release.commit.commit };
-  const ledger = git.ledger(key);
-  const records = currentRecords(memory.records, { write, status, head, ledger });
-  return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, records };
+  const now = { write, status, head, ledger: git.ledger(key) };
+  const where = { cluster: clusterName, namespace, canary: name };
+  return { ...now, where, records: currentRecords(memory.records, now) };
 }
 
 /** Does those that are due; the problems of all that are missing. */

@@ -1,6 +1,6 @@
-import { type CanaryStatus, writtenCondition } from '../../api/canary/status.ts';
+import { writtenCondition } from '../../api/canary/status.ts';
 import type { Condition } from '../../api/kubernetes.ts';
-import type { SourceWrite } from '../../api/source/source.ts';
+import type { Facts } from '../../writeback/decide.ts';
 import {
   formatGitRecords,
   type GitRecord,
@@ -98,18 +98,10 @@ export async function attempt(memory: Memory, write: Write, request: string): Pr
   }
 }
 
-/** What the remembered records are checked against. */
-interface Now {
-  readonly write: SourceWrite;
-  readonly status: CanaryStatus;
-  readonly head: { readonly digest: string } | undefined;
-  readonly ledger: string | undefined;
-}
-
 /** The records without those that are over: reverts, unless their pull request is still open, and the like. */
 export function currentRecords(
   records: readonly GitRecord[],
-  { write, status, head, ledger }: Now,
+  { write, status, head, ledger }: Omit<Facts, 'records' | 'where'>,
 ): readonly GitRecord[] {
   if (!head) return records;
   const open = new Set(openRequests(records).map(({ text }) => text));

@@ -71,36 +71,31 @@ export function watchFlagger(
   };
 }
 
-interface Renewals {
-  readonly isHeld: (lease: KubernetesObject) => boolean;
-  /** Whether it is held by somebody else, or again, since it was looked at last. */
-  readonly isNews: (lease: KubernetesObject) => boolean;
-}
-
 /** The holder's clock may differ: a renewal counts from the moment at which the watch delivered it. */
-function createRenewals(clock: Clock): Renewals {
+function createRenewals(clock: Clock) {
   const seen = new Map<
     string,
-    { readonly renewTime: string; readonly atMs: number; readonly isHeld: boolean }
+    { readonly renewTime: string; readonly atMs: number; readonly held: boolean }
   >();
 
-  function isLeaseHeld(lease: KubernetesObject): boolean {
+  function isHeld(lease: KubernetesObject): boolean {
     const { renewTime = '', leaseDurationSeconds = defaultLeaseSeconds } = specOf(lease);
     const nowMs = clock.nowMs();
     const before = seen.get(lease.metadata.uid ?? '');
     const changed = before !== undefined && before.renewTime !== renewTime;
     // No renewal is younger than the look at it, whatever the holder's clock said.
     const atMs = changed ? nowMs : (before?.atMs ?? Math.min(nowMs, Date.parse(renewTime)));
-    const isHeld = holderOf(lease) !== '' && nowMs < atMs + leaseDurationSeconds * 1000 + graceMs;
-    seen.set(lease.metadata.uid ?? '', { renewTime, atMs, isHeld });
-    return isHeld;
+    const held = holderOf(lease) !== '' && nowMs < atMs + leaseDurationSeconds * 1000 + graceMs;
+    seen.set(lease.metadata.uid ?? '', { renewTime, atMs, held });
+    return held;
   }
 
   return {
-    isHeld: isLeaseHeld,
-    isNews(lease) {
-      const before = seen.get(lease.metadata.uid ?? '')?.isHeld;
-      return isLeaseHeld(lease) !== before;
+    isHeld,
+    /** Whether it is held by somebody else, or again, since it was looked at last. */
+    isNews(lease: KubernetesObject): boolean {
+      const before = seen.get(lease.metadata.uid ?? '')?.held;
+      return isHeld(lease) !== before;
     },
   };
 }

@@ -74,53 +74,38 @@ interface SourceInForce {
   readonly account: string | undefined;
 }
 
-/** Releases that were head before, by Canary. */
-interface Earlier {
-  keep(canaryKey: string, release: Release | undefined): void;
-  find(canaryKey: string, digest: string): Release | undefined;
-  forget(canaryKey: string): void;
-}
-
 /** A release that waits for its promotion while head moved on is among the newest few; older ones have a record. */
 const rememberedReleases = 3;
 
-function createEarlier(): Earlier {
+/** Releases that were head before, by Canary. */
+function createEarlier() {
   const byCanary = new Map<string, Release[]>();
   return {
-    keep(canaryKey, release) {
+    keep(canaryKey: string, release: Release | undefined): void {
       if (!release) return;
       const others = (byCanary.get(canaryKey) ?? []).filter(({ digest }) => digest !== release.digest);
       byCanary.set(canaryKey, [release, ...others].slice(0, rememberedReleases));
     },
-    find(canaryKey, digest) {
+    find(canaryKey: string, digest: string): Release | undefined {
       const found = byCanary.get(canaryKey)?.find((one) => gitPart(one.digest) === gitPart(digest));
       return found && withLivePart(found, livePart(digest));
     },
-    forget: (canaryKey) => void byCanary.delete(canaryKey),
+    forget: (canaryKey: string) => void byCanary.delete(canaryKey),
   };
 }
 
-/** Sources that were not read since the start, with the Canaries that each may hold. */
-interface UnreadSources {
-  add(sourceKey: string, mayHold: (canaryKey: string) => boolean): void;
-  delete(sourceKey: string): void;
-  has(sourceKey: string): boolean;
-  whichMayHold(canaryKey: string): string | undefined;
-  onNone(listener: () => void): void;
-}
-
-/** The list of them is unread, too. */
-function createUnreadSources(): UnreadSources {
+/** Sources that were not read since the start, with the Canaries that each may hold. The list of them is unread, too. */
+function createUnreadSources() {
   const unread = new Map<string, (canaryKey: string) => boolean>([[sourceList, () => true]]);
   const listeners: Array<() => void> = [];
   return {
-    add: (sourceKey, mayHold) => void unread.set(sourceKey, mayHold),
-    delete(sourceKey) {
+    add: (sourceKey: string, mayHold: (canaryKey: string) => boolean) => void unread.set(sourceKey, mayHold),
+    delete(sourceKey: string): void {
       if (unread.delete(sourceKey) && unread.size === 0) for (const listener of listeners) listener();
     },
-    has: (sourceKey) => unread.has(sourceKey),
-    whichMayHold: (canaryKey) => [...unread].find(([, mayHold]) => mayHold(canaryKey))?.[0],
-    onNone: (listener) => void listeners.push(listener),
+    has: (sourceKey: string) => unread.has(sourceKey),
+    whichMayHold: (canaryKey: string) => [...unread].find(([, mayHold]) => mayHold(canaryKey))?.[0],
+    onNone: (listener: () => void) => void listeners.push(listener),
   };
 }
 
@@ -254,24 +239,6 @@ function differs(before: Head | undefined, after: Head | undefined): boolean {
   return said(before) !== said(after);
 }
 
-/** Remembers, by Source and Canary, which commit introduced the digest at head: a release is known by that one, not by the newest that still has it. */
-interface ReleaseCommits {
-  /** The heads as a Source says them now, under the commits that introduced their digests. */
-  settle(
-    sourceKey: string,
-    said: ReadonlyMap<string, Head>,
-    before: ReadonlyMap<string, Head> | undefined,
-  ): Map<string, Head>;
-  /** The head under the commit that `commitOf` knows for its digest; undefined where that was asked before, or says nothing new. */
-  recall(
-    sourceKey: string,
-    canaryKey: string,
-    head: Head | undefined,
-    commitOf: (digest: string) => CommitInfo | undefined,
-  ): Head | undefined;
-  forget(sourceKey: string): void;
-}
-
 /** Which commit introduced the digest at head. */
 interface DigestOrigin {
   /** Git's part; empty after the workload was missing: then whatever comes is new. */
@@ -283,16 +250,27 @@ interface DigestOrigin {
 
 type OriginsByCanary = Map<string, DigestOrigin>;
 
-/** Nothing is known yet. */
-function createReleaseCommits(): ReleaseCommits {
+/** Remembers, by Source and Canary, which commit introduced the digest at head: a release is known by that one, not by the newest that still has it. */
+function createReleaseCommits() {
   const bySource = new Map<string, OriginsByCanary>();
   return {
-    settle(sourceKey, said, before) {
+    /** The heads as a Source says them now, under the commits that introduced their digests. */
+    settle(
+      sourceKey: string,
+      said: ReadonlyMap<string, Head>,
+      before: ReadonlyMap<string, Head> | undefined,
+    ): Map<string, Head> {
       const now = originsOf(said, bySource.get(sourceKey));
       bySource.set(sourceKey, now);
       return new Map([...said].map(([key, head]) => [key, settled(head, now.get(key), before?.get(key))]));
     },
-    recall(sourceKey, canaryKey, head, commitOf) {
+    /** The head under the commit that `commitOf` knows for its digest; undefined where that was asked before, or says nothing new. */
+    recall(
+      sourceKey: string,
+      canaryKey: string,
+      head: Head | undefined,
+      commitOf: (digest: string) => CommitInfo | undefined,
+    ): Head | undefined {
       const entry = bySource.get(sourceKey)?.get(canaryKey);
       if (!entry || !head || entry.isRecalled) return undefined;
       entry.isRecalled = true;
@@ -301,7 +279,7 @@ function createReleaseCommits(): ReleaseCommits {
       entry.commit = known;
       return withCommit(head, known);
     },
-    forget: (sourceKey) => void bySource.delete(sourceKey),
+    forget: (sourceKey: string) => void bySource.delete(sourceKey),
   };
 }
 
