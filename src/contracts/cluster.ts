@@ -137,8 +137,9 @@ export interface MetricQuestion {
   readonly canary: Canary;
   readonly metric: CanaryMetric;
   readonly role: 'canary' | 'primary';
+  /** Routing provider in effect. */
   readonly provider: string;
-  /** Name of the role's workload in the cluster, where it is known. */
+  /** Name of the role's workload in the cluster, where it is known: of a Knative Service the revision. */
   readonly workload?: string | undefined;
   /** That of the other role. */
   readonly otherWorkload?: string | undefined;

@@ -1,11 +1,9 @@
 import { alertsById, type Canary, DEFAULT_ALERT } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import type { Clock } from '../../api/clock.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import type { EventSink, Log } from '../../contracts/cluster.ts';
-import type { Alerts } from '../../contracts/notifications.ts';
-import { createPlaces, deliverAlert, emitNotSent } from './delivery.ts';
+import type { EventSink } from '../../contracts/cluster.ts';
+import { createPlaces, type DeliveryParts, deliverAlert, emitNotSent } from './delivery.ts';
 
 /**
  * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it reports
@@ -22,12 +20,7 @@ export interface AlertOutbox {
 }
 
 /** What the outbox needs. `onAnswer` is called when an answer is to be written. */
-interface AlertOutboxOptions {
-  readonly alerts: Alerts;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** In [0, 1), as Math.random. */
-  readonly random: () => number;
+interface AlertOutboxOptions extends DeliveryParts {
   readonly events: EventSink;
   readonly onAnswer: (canaryKey: string) => void;
 }

@@ -9,7 +9,7 @@ import type { EventSink, Log } from '../../contracts/cluster.ts';
 import type { AlertAnswer, AlertNews, Alerts } from '../../contracts/notifications.ts';
 
 /** What is needed to send. */
-interface DeliveryParts {
+export interface DeliveryParts {
   readonly alerts: Alerts;
   readonly clock: Clock;
   readonly log: Log;

@@ -21,16 +21,8 @@ export interface Checks {
 }
 
 /** What a check is about, besides the Canary. */
-interface CheckSubject {
-  /** Routing provider in effect. */
-  readonly provider: string;
-  /** Name of the workload of its role as it is in the cluster: of a Knative Service the revision. */
-  readonly workload?: string | undefined;
-  readonly otherWorkload?: string | undefined;
-  /** Names of its pods by their template, where both sides are pods of one workload. */
-  readonly pods?: MetricQuestion['pods'];
-  /** Whom Jobs of checks are created as. */
-  readonly writer?: MetricQuestion['writer'];
+interface CheckSubject
+  extends Pick<MetricQuestion, 'provider' | 'workload' | 'otherWorkload' | 'pods' | 'writer'> {
   /** The same of the other side, for metrics that compare the two. */
   readonly other?: Pick<MetricQuestion, 'workload' | 'otherWorkload' | 'pods'>;
 }

@@ -7,14 +7,11 @@ import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import { recordViews } from '../../records/records.ts';
 import type { Head } from '../context/heads.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
-import type { ReadParts } from '../context/observation.ts';
+import type { Observation, ReadParts } from '../context/observation.ts';
 import { canaryName } from './releases.ts';
 
 /** The two workloads of a Canary as they are in the cluster. */
-interface LiveWorkloads {
-  readonly target: KubernetesObject | undefined;
-  readonly primary: KubernetesObject | undefined;
-}
+type LiveWorkloads = Pick<Observation, 'target' | 'primary'>;
 
 /** Who applies the target: Holdfast from Git, or another tool. */
 export type TargetOwner = 'holdfast' | 'another';

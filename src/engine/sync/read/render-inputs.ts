@@ -5,7 +5,7 @@ import {
   secretBytes,
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import type { Cluster, OpenWatch, ServerCapabilities } from '../../../contracts/cluster.ts';
+import type { Cluster, OpenWatch, ServerCapabilities, WatchedSet } from '../../../contracts/cluster.ts';
 import { type Decryption, decryptionWith } from '../../../render/sops/decrypt.ts';
 import type { Variables } from '../../../render/substitute/expand.ts';
 import { EngineError } from '../../failure.ts';
@@ -102,20 +102,15 @@ function textsOf(object: KubernetesObject): Array<[string, string]> {
   return Object.entries(secretBytes(object)).map(([key, value]) => [key, value.toString('utf8')]);
 }
 
-/** Watches on the objects outside Git that a Source is rendered with. */
-interface InputWatch {
-  close(): void;
-}
-
 /**
- * Calls `onChange` when one of them changes, so that a new value is applied without a commit and without polling; and when one is seen for the first
+ * Watches the objects outside Git that a Source is rendered with. Calls `onChange` when one of them changes, so that a new value is applied without a commit and without polling; and when one is seen for the first
  * time after the Source was read with it, since it may have changed in between.
  */
 export function watchInputs(
   source: Source,
   openWatch: OpenWatch,
   { state, onChange }: { readonly state: Pick<SourceState, 'readUnder'>; readonly onChange: () => void },
-): InputWatch {
+): Pick<WatchedSet, 'close'> {
   const sets = inputObjects(source).map(({ apiVersion, kind, namespace = '', name }) => {
     const set = openWatch({ apiVersion, kind, namespace, name, metadataOnly: true });
     let known: string | undefined;
@@ -136,7 +131,10 @@ export function watchInputs(
 }
 
 /** Both as one: they end together. */
-export function withInputs<T extends { close(): void }>(watch: T, inputs: InputWatch): T {
+export function withInputs<T extends Pick<WatchedSet, 'close'>>(
+  watch: T,
+  inputs: Pick<WatchedSet, 'close'>,
+): T {
   return {
     ...watch,
     close() {
