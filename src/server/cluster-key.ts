@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { clusterKeySecret, type KubernetesObject } from '../api/kubernetes.ts';
+import { clusterKeySecret, type KubernetesObject, secretBytes } from '../api/kubernetes.ts';
 import type { Cluster } from '../contracts/cluster.ts';
 import { EngineError } from '../engine/failure.ts';
 
@@ -44,9 +44,8 @@ export async function readClusterKey(
 }
 
 function keyFromSecret(secret: KubernetesObject, namespace: string): Uint8Array {
-  const text = (secret.data as { key?: unknown } | undefined)?.key;
-  const key = typeof text === 'string' ? Buffer.from(text, 'base64') : Buffer.alloc(0);
-  if (key.length >= keyBytes) return key;
+  const { key } = secretBytes(secret);
+  if (key && key.length >= keyBytes) return key;
   throw new EngineError(
     'KeyDamaged',
     `Secret ${namespace}/${name}: data.key must hold at least ${keyBytes} bytes; restore it from a backup, or delete the Secret to start with a new key (records of earlier releases are lost then)`,

@@ -1,4 +1,5 @@
 import { apiVersionOf, kindNames } from '../api/kinds/kinds.ts';
+import { secretBytes } from '../api/kubernetes.ts';
 import { createGateAnnotations } from './http/gate-annotations.ts';
 import { gateRoutes } from './http/gates.ts';
 import { type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
@@ -126,8 +127,7 @@ function pushTarget({ connection, log, state }: WebWiring): PushTarget {
     async readSecret(namespace, name) {
       const reference = { apiVersion: 'v1', kind: 'Secret', namespace, name };
       const secret = await connection.publicClients.webhooks.get(reference);
-      const value = (secret?.data as { webhookSecret?: unknown } | undefined)?.webhookSecret;
-      return typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
+      return secret && secretBytes(secret).webhookSecret;
     },
     wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
     log: (fields, message) => log.info(fields, message),
