@@ -30,14 +30,14 @@ type FreezeClient = Pick<ClusterClient, 'apply' | 'delete' | 'get' | 'list'>;
 interface FreezeScope {
   /** That of Holdfast freezes those of all namespaces. */
   readonly namespace: string;
+  /** Where Holdfast runs. */
+  readonly ownNamespace: string;
   /** Labels of the Canaries; undefined: all of them. */
   readonly selector: string | undefined;
   readonly format: ObjectFlags['output'];
 }
 
 interface UnfreezeScope extends FreezeScope {
-  /** Where Holdfast runs. */
-  readonly ownNamespace: string;
   /** Those that come back by a schedule, or the others. */
   readonly scheduled: boolean;
   /** Those that cover the whole cluster are meant; default false. */
@@ -72,6 +72,7 @@ function scopeOf(flags: ScopeFlags, access: { readonly namespace: string }): Fre
   const namespace = flags.allNamespaces ? flags.holdfastNamespace : (flags.namespace ?? access.namespace);
   return {
     namespace,
+    ownNamespace: flags.holdfastNamespace,
     selector: flags.selector,
     format: flags.output,
   };
@@ -114,7 +115,6 @@ export const freezeCommand: CliCommand = {
       const result = await withConnection(flags, context, ({ access, client, transport }) =>
         freeze(client, {
           ...scopeOf(flags, access),
-          ownNamespace: flags.holdfastNamespace,
           until,
           reason,
           windows,
@@ -140,7 +140,6 @@ export const unfreezeCommand: CliCommand = {
       const result = await withConnection(flags, context, ({ access, client }) =>
         unfreeze(client, {
           ...scopeOf(flags, access),
-          ownNamespace: flags.holdfastNamespace,
           isForAll: flags.allNamespaces === true,
           scheduled: flags.scheduled === true,
         }),
@@ -154,8 +153,6 @@ export const unfreezeCommand: CliCommand = {
 export async function freeze(
   client: FreezeClient,
   options: FreezeScope & {
-    /** Where Holdfast runs. */
-    readonly ownNamespace: string;
     readonly until: string | undefined;
     readonly reason: string;
     /** When it freezes; undefined: from now on. */
@@ -245,7 +242,7 @@ function replacedNote(before: KubernetesObject | undefined, nowMs: number): stri
 /** How many Canaries a freeze is for, and what to be warned of: one for none is a mistake, most often of the namespace. */
 async function heldBy(
   client: FreezeClient,
-  { namespace, selector, ownNamespace }: FreezeScope & { readonly ownNamespace: string },
+  { namespace, selector, ownNamespace }: FreezeScope,
 ): Promise<{ readonly count: number | undefined; readonly warning: string }> {
   const isForAll = namespace === ownNamespace;
   try {
