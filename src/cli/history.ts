@@ -17,7 +17,13 @@ import {
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import type { CliCommand } from './command.ts';
 import { readOne } from './objects.ts';
-import { type ObjectFlags, onTargets, type RequestClient, withObjectFlags } from './requests/request.ts';
+import {
+  type ObjectFlags,
+  type ObjectOptions,
+  onTargets,
+  type RequestClient,
+  withObjectFlags,
+} from './requests/request.ts';
 import { commitSubject } from './status/rows.ts';
 
 /** One release that Holdfast remembers. */
@@ -37,10 +43,7 @@ export interface PastRelease {
 }
 
 /** What the history is printed with. */
-interface HistoryOptions {
-  readonly namespace: string;
-  readonly name: string;
-  readonly format: ObjectFlags['output'];
+interface HistoryOptions extends ObjectOptions {
   readonly screen: Screen;
   readonly nowMs: number;
 }
@@ -52,7 +55,6 @@ export const historyCommand: CliCommand = {
       onTargets(context, 'Canary', { subject, flags }, (client, target) =>
         history(client, {
           ...target,
-          format: flags.output,
           screen: screenOf(process.stdout, process.env),
           nowMs: Date.now(),
         }),

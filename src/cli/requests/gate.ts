@@ -15,6 +15,7 @@ import { readOne } from '../objects.ts';
 import {
   annotate,
   type ObjectFlags,
+  type ObjectOptions,
   onTargets,
   type RequestClient,
   refuseWhereApplied,
@@ -25,12 +26,9 @@ const actions = ['open', 'close', 'status'] as const;
 type Action = (typeof actions)[number];
 
 /** What switching a gate needs. */
-export interface GateOptions {
-  readonly namespace: string;
-  readonly name: string;
+export interface GateOptions extends ObjectOptions {
   readonly action: Action;
   readonly gate: BuiltInGate;
-  readonly format: ObjectFlags['output'];
 }
 
 /** `holdfast gate`: the gates that Holdfast serves at /gate/check and /rollback/check. */
@@ -45,7 +43,6 @@ export const gateCommand: CliCommand = {
             ...target,
             action,
             gate: flags.rollback ? 'rollback-gate' : 'gate',
-            format: flags.output,
           }),
         ),
       );

@@ -9,6 +9,7 @@ import {
   annotate,
   manager,
   type ObjectFlags,
+  type ObjectOptions,
   onTargets,
   type RequestClient,
   refuseWhereApplied,
@@ -16,11 +17,8 @@ import {
 } from './request.ts';
 
 /** What pausing or suspending needs. */
-interface PauseOptions {
-  readonly namespace: string;
-  readonly name: string;
+interface PauseOptions extends ObjectOptions {
   readonly paused: boolean;
-  readonly format: ObjectFlags['output'];
 }
 
 /** `holdfast pause`: no step and no promotion from here on; a revert under way finishes. */
@@ -28,7 +26,7 @@ export const pauseCommand: CliCommand = {
   register(command, context) {
     withObjectFlags(command, 'Canary').action((subject: string | undefined, flags: ObjectFlags) =>
       onTargets(context, 'Canary', { subject, flags }, (client, target) =>
-        setPause(client, { ...target, paused: true, format: flags.output }),
+        setPause(client, { ...target, paused: true }),
       ),
     );
   },
@@ -44,7 +42,7 @@ export const suspendCommand: CliCommand = {
       'Source',
     ).action((subject: string | undefined, flags: ObjectFlags) =>
       onTargets(context, 'Source', { subject, flags }, (client, target) =>
-        setSuspend(client, { ...target, paused: true, format: flags.output }),
+        setSuspend(client, { ...target, paused: true }),
       ),
     );
   },
@@ -57,9 +55,7 @@ export const resumeCommand: CliCommand = {
       const { kind = 'Canary', name } = parseSubject(subject, flags.selector);
       const set = kind === 'Source' ? setSuspend : setPause;
       const asked = { subject: name === undefined ? undefined : subject, flags };
-      await onTargets(context, kind, asked, (client, target) =>
-        set(client, { ...target, paused: false, format: flags.output }),
-      );
+      await onTargets(context, kind, asked, (client, target) => set(client, { ...target, paused: false }));
     });
   },
 };

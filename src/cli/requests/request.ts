@@ -89,6 +89,11 @@ export interface ObjectFlags extends SubjectFlags {
   readonly output: 'text' | DataFormat;
 }
 
+/** One object that a command is about, and how the answer is printed. */
+export interface ObjectOptions extends NamespacedName {
+  readonly format: ObjectFlags['output'];
+}
+
 /** Flags of commands that wait. */
 export interface WaitFlags extends ObjectFlags {
   /** Seconds. */
@@ -112,10 +117,12 @@ export async function onTargets(
   context: CliContext,
   kind: 'Canary' | 'Source',
   asked: { readonly subject: string | undefined; readonly flags: ObjectFlags },
-  work: (client: RequestClient, target: NamespacedName) => Promise<Begun>,
+  work: (client: RequestClient, options: ObjectOptions) => Promise<Begun>,
 ): Promise<void> {
   const result = await withConnection(asked.flags, context, (connection) =>
-    forTargets(connection, kind, asked, (target) => work(connection.client, target)),
+    forTargets(connection, kind, asked, (target) =>
+      work(connection.client, { ...target, format: asked.flags.output }),
+    ),
   );
   emit(result, context);
 }

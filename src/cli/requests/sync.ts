@@ -12,6 +12,7 @@ import { commitLine } from '../status/rows.ts';
 import {
   annotate,
   type Begun,
+  type ObjectOptions,
   onTargets,
   pollUntil,
   type RequestClient,
@@ -23,11 +24,8 @@ import {
 } from './request.ts';
 
 /** What a sync needs. */
-interface SyncOptions {
-  readonly namespace: string;
-  readonly name: string;
+interface SyncOptions extends ObjectOptions {
   readonly timeoutMs: number;
-  readonly format: WaitFlags['output'];
 }
 
 /** `holdfast sync`: a Source looks at Git now. */
@@ -36,11 +34,7 @@ export const syncCommand: CliCommand = {
     withTimeout(withObjectFlags(command, 'Source'), 60).action(
       (subject: string | undefined, flags: WaitFlags) =>
         onTargets(context, 'Source', { subject, flags }, (client, target) =>
-          beginSync(client, systemClock, {
-            ...target,
-            timeoutMs: flags.timeout * 1000,
-            format: flags.output,
-          }),
+          beginSync(client, systemClock, { ...target, timeoutMs: flags.timeout * 1000 }),
         ),
     );
   },

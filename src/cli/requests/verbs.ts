@@ -23,6 +23,7 @@ import {
   annotate,
   type Begun,
   ended,
+  type ObjectOptions,
   type Outcome,
   onTargets,
   outcomeCodes,
@@ -60,13 +61,10 @@ export interface VerbCommand {
 }
 
 /** What a request needs besides the cluster. */
-export interface VerbOptions {
-  readonly namespace: string;
-  readonly name: string;
+export interface VerbOptions extends ObjectOptions {
   readonly revision: string | undefined;
   readonly wait: boolean;
   readonly timeoutMs: number;
-  readonly format: 'text' | 'json' | 'yaml';
   /** Asked for what has an effect to show; absent: not asked. */
   readonly confirm?: Confirm;
   /** What is said of requests that are made and not answered yet, by Canary. */
@@ -96,7 +94,6 @@ export function verbCommand(spec: VerbCommand): CliCommand {
               revision: flags.revision ?? flags.to,
               wait: flags.wait === true,
               timeoutMs: flags.timeout * 1000,
-              format: flags.output,
               confirm,
               unanswered,
             }),

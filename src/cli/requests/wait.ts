@@ -17,6 +17,7 @@ import { commitName } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import { canaryRow, commitLine, commitSubject } from '../status/rows.ts';
 import {
+  type ObjectOptions,
   type Outcome,
   onTargets,
   outcomeCodes,
@@ -30,15 +31,12 @@ import {
 } from './request.ts';
 
 /** What is waited for. */
-interface WaitOptions {
-  readonly namespace: string;
-  readonly name: string;
+interface WaitOptions extends ObjectOptions {
   /** The release of this commit; undefined: whatever is under way. */
   readonly commit: string | undefined;
   readonly timeoutMs: number;
   /** When that time began, for several Canaries that share it; default: now. */
   readonly startedMs?: number;
-  readonly format: WaitFlags['output'];
   /** Takes what is waited for, a line each time that it changes. */
   readonly progress?: (line: string) => void;
 }
@@ -66,7 +64,6 @@ export const waitCommand: CliCommand = {
             commit: flags.commit,
             timeoutMs: flags.timeout * 1000,
             startedMs,
-            format: flags.output,
             progress: (line) => process.stderr.write(line),
           }),
         );
