@@ -180,7 +180,7 @@ export interface ReleaseFlags {
 
 /** Adds the flags. */
 export function withLimitFlags(command: Command): Command {
-  const limited = command
+  return command
     .option('--kubeconfig-qps <number>', 'requests per second to the API server, without watches', count, 100)
     .option('--kubeconfig-burst <number>', 'burst of these requests', count, 250)
     .option(
@@ -202,13 +202,7 @@ export function withLimitFlags(command: Command): Command {
       'service account, in the namespace of the Source, for Sources without serviceAccountName (default: holdfast-source, with the role edit in that namespace only)',
       accountName,
     )
-    .addOption(trustedNamespacesOption());
-  return withReleaseFlags(limited);
-}
-
-/** Those of them that say what a release is and which Canaries are accepted. */
-function withReleaseFlags(command: Command): Command {
-  return command
+    .addOption(trustedNamespacesOption())
     .option(
       '--enable-config-tracking <boolean>',
       'false: only pod templates and ports make a release; ConfigMaps and Secrets are applied but not copied',
@@ -219,7 +213,7 @@ function withReleaseFlags(command: Command): Command {
     .addOption(noCrossNamespaceRefsOption());
 }
 
-/** What the flags of `withReleaseFlags` say. */
+/** What these flags say. */
 export function releaseLimitsIn({ enableConfigTracking, crossNamespaceRefs }: ReleaseFlags): {
   readonly tracksConfig: boolean;
   readonly forbidsOtherNamespaces: boolean;

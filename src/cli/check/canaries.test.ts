@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { localError } from '../../cluster/errors.ts';
 import { checkCanaries, checkProviders } from './canaries.ts';
 
-const options = { defaultProvider: 'kubernetes', intervalFloorMs: 10_000, forbidsOtherNamespaces: true };
+const options = { defaultProvider: 'kubernetes', forbidsOtherNamespaces: true };
 
 function canary(name: string, spec: Record<string, unknown>): KubernetesObject {
   return canaryDocument(spec, { name }) as unknown as KubernetesObject;

@@ -17,9 +17,9 @@ interface CheckedCanaries {
 }
 
 /** How the controller judges Canaries. */
-interface CanaryRules {
+export interface CanaryRules {
   readonly defaultProvider: string;
-  readonly intervalFloorMs: number;
+  /** References to objects of other namespaces are refused. */
   readonly forbidsOtherNamespaces: boolean;
 }
 
@@ -37,8 +37,12 @@ export function checkCanaries(objects: readonly KubernetesObject[], options: Can
   return { valid, lines };
 }
 
-function problemOf(object: KubernetesObject, options: CanaryRules): Canary | string {
+function problemOf(
+  object: KubernetesObject,
+  { defaultProvider, forbidsOtherNamespaces }: CanaryRules,
+): Canary | string {
   const parsed = parseCanary(object);
+  const options = { defaultProvider, forbidsOtherNamespaces };
   const { problems } = parsed.ok ? checkCanary(parsed.value, options) : parsed;
   const [first] = problems;
   if (first)

@@ -1,13 +1,11 @@
 /** Checks everything that Holdfast depends on. Changes nothing. */
 import type { Canary } from '../../api/canary/canary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { limits } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient } from '../../http/types.ts';
 import type { Connection } from '../../server/connection.ts';
 import { rememberFileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, type CheckSection, guarded } from '../../terminal/check-report.ts';
-import { checkCanaries, checkProviders, usedBy } from './canaries.ts';
+import { type CanaryRules, checkCanaries, checkProviders, usedBy } from './canaries.ts';
 import {
   checkConflictingControllers,
   checkController,
@@ -48,7 +46,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   sections.push({ title: 'Controller', lines: controller });
   const canaries = await listObjects(client, watched, 'Canary');
   const templates = await listObjects(client, watched, 'MetricTemplate');
-  const found = judged(canaries.objects, options);
+  const found = checkCanaries(canaries.objects, options);
   sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.valid) });
   const providers = await guarded('Providers', () => checkProviders(client, found.valid, defaultProvider));
   const conflicting = await guarded('Flagger', () => checkConflictingControllers(client));
@@ -78,7 +76,7 @@ export async function clusterFindings(
   const { watchNamespaces } = options;
   const crds = await checkCrds(client);
   const canaries = await listObjects(client, watchNamespaces, 'Canary');
-  const { valid } = judged(canaries.objects, options);
+  const { valid } = checkCanaries(canaries.objects, options);
   const rights = await rightsLines(parts, options, valid);
   const sources = await listObjects(client, watchNamespaces, 'Source');
   const lines = [...crds, ...canaries.lines, ...rights, ...sources.lines];
@@ -89,17 +87,7 @@ export async function clusterFindings(
   return [...findings, bad('warning', 'Sources', detail, { actor: 'nobody', act })];
 }
 
-type RightsQuery = InstalledChoice &
-  Asker &
-  Pick<MetricOptions, 'defaultProvider' | 'forbidsOtherNamespaces'>;
-
-function judged(
-  objects: readonly KubernetesObject[],
-  { defaultProvider, forbidsOtherNamespaces }: RightsQuery,
-): ReturnType<typeof checkCanaries> {
-  const intervalFloorMs = limits.minAnalysisIntervalMs;
-  return checkCanaries(objects, { defaultProvider, intervalFloorMs, forbidsOtherNamespaces });
-}
+type RightsQuery = InstalledChoice & Asker & CanaryRules;
 
 async function rightsLines(
   { connection }: Pick<CheckParts, 'connection'>,

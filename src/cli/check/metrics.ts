@@ -13,18 +13,16 @@ import { templateOf } from '../../providers/metrics/question.ts';
 import { listed } from '../../review/plan/metrics.ts';
 import { createMetricsPort } from '../../server/metrics-port.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
+import type { CanaryRules } from './canaries.ts';
 import { type Asker, mayI } from './rights.ts';
 
 /** How the controller asks metrics. */
-export interface MetricOptions {
-  /** References to objects of other namespaces are refused. */
-  readonly forbidsOtherNamespaces: boolean;
+export interface MetricOptions extends CanaryRules {
   readonly metricsServer: string;
   /** The controller has credentials for that server, which are in its pod alone. */
   readonly needsCredentials?: boolean;
   /** The controller lends its cloud identity to MetricTemplates. */
   readonly lendsIdentity?: boolean;
-  readonly defaultProvider: string;
 }
 
 /** What asking metrics takes. */

@@ -41,7 +41,11 @@ function namedObjects(canary: Canary): CanaryObject[] {
     ? [serviceNames(canary).apex]
     : Object.values(serviceNames(canary));
   const scalerKind = scalerKindOf(canary.spec);
-  const scalers = scalerKind ? Object.values(scalerNames(canary)) : [];
+  const scalers = scalerKind
+    ? Object.values(scalerNames(canary)).map((name) =>
+        one('scaler', { apiVersion: scalerKind.apiVersion, kind: scalerKind.kind, name }),
+      )
+    : [];
   const router = routerFor(provider);
   const routes = router && !router.isTarget ? routeReferences(router, canary) : [];
   const all = [
@@ -50,19 +54,8 @@ function namedObjects(canary: Canary): CanaryObject[] {
     ...(sides === 'revisions'
       ? []
       : services.map((name) => one('service', { apiVersion: 'v1', kind: 'Service', name }))),
-    ...scalers
-      .slice(0, isOneWorkload ? 1 : 2)
-      .flatMap((name) =>
-        scalerKind ? [one('scaler', { apiVersion: scalerKind.apiVersion, kind: scalerKind.kind, name })] : [],
-      ),
-    ...routes.map(({ apiVersion: version, kind: routeKind, name, namespace: elsewhere }) =>
-      one('route', {
-        apiVersion: version,
-        kind: routeKind,
-        name,
-        ...(elsewhere === undefined ? {} : { namespace: elsewhere }),
-      }),
-    ),
+    ...scalers.slice(0, isOneWorkload ? 1 : 2),
+    ...routes.map((reference) => one('route', reference)),
   ];
   // Some providers name a Service as their route.
   const keys = all.map(({ reference }) => describe(reference));
