@@ -76,7 +76,14 @@ const respecs = [
   { analysis: { ...steps, stepWeights: [20, 70, 90] } },
   { analysis: { ...steps, stepWeight: 50, maxWeight: 50, stepWeightPromotion: 30 } },
   { analysis: { ...steps, iterations: 2 } },
-  { analysis: { ...steps, iterations: 2, match: [{ headers: { x: { exact: 'y' } } }] } },
+  {
+    analysis: {
+      ...steps,
+      iterations: 2,
+      stepWeightPromotion: 40,
+      match: [{ headers: { x: { exact: 'y' } } }],
+    },
+  },
   { skipAnalysis: true },
   { skipAnalysis: false },
   { progressDeadlineSeconds: 5 },
@@ -209,7 +216,15 @@ export const specs = [
   { skipAnalysis: true, analysis: { interval: '10s', threshold: 1, stepWeight: 50, webhooks } },
   { analysis: { interval: '10s', threshold: 1, stepWeights: [5, 30, 60] } },
   { analysis: { interval: '10s', threshold: 1, iterations: 2 } },
-  { analysis: { interval: '10s', threshold: 1, iterations: 2, match: [{ headers: { x: { exact: 'y' } } }] } },
+  {
+    analysis: {
+      interval: '10s',
+      threshold: 1,
+      iterations: 2,
+      stepWeightPromotion: 40,
+      match: [{ headers: { x: { exact: 'y' } } }],
+    },
+  },
   { provider: 'kubernetes', analysis: { interval: '10s', threshold: 1, iterations: 2 } },
   { skipAnalysis: true },
   { postPromotion: { successThreshold: 3, onFailure: 'hold' } },
