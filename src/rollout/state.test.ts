@@ -56,6 +56,13 @@ describe('the commit of a digest', () => {
     expect(commitOfDigest(memory({ status, records: [record(a, 'c1')] }), a)?.commit).toBe('c3');
   });
 
+  it('is none of those before, where Git came back to a release while nobody looked', () => {
+    const lastKnownGood = { digest: a, commit: 'c1', promotedTime: time, record: 'r' };
+    const status = { lastAppliedSpec: b, lastAppliedCommit: 'c2', lastKnownGood };
+    expect(commitOfDigest(memory({ status, records: [record(a, 'c1')] }), a)).toBeUndefined();
+    expect(commitOfDigest(memory({ status: { ...status, lastAppliedSpec: '5b4d' } }), a)?.commit).toBe('c1');
+  });
+
   it('comes with subject and author from the first source that has them', () => {
     const status = { lastAppliedSpec: a, lastAppliedCommit: 'c1' };
     expect(commitOfDigest(memory({ status, records: [record(a, 'c1')] }), a)).toEqual(info('c1'));

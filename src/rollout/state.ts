@@ -117,12 +117,14 @@ export type CommitMemory = Pick<World, 'status'> & Partial<Pick<World, 'head' | 
 /**
  * The commit in which this Canary first saw a digest: from the release under way and head, then the one started last, then rejections,
  * records and the history. Commits that never changed the release are in none of them. Config outside Git makes no difference. Undefined if
- * none of them has the digest.
+ * none of them has the digest, or if Git has come back to it since the release that was started last.
  */
 export function commitOfDigest(world: CommitMemory, digest: string): CommitInfo | undefined {
   if (!isDigest(digest)) return undefined;
   const wanted = gitPart(digest);
-  const origin = originsOf(world).find((one) => one.commit && one.digest && gitPart(one.digest) === wanted);
+  const origin = originsOf(world, wanted).find(
+    (one) => one.commit && one.digest && gitPart(one.digest) === wanted,
+  );
   return origin?.commit ? commitInFull(world, origin.commit, origin.subject) : undefined;
 }
 
@@ -133,14 +135,23 @@ interface Origin {
 }
 
 /** Digests with their commits, the most current first. */
-function originsOf({ status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory): Origin[] {
+function originsOf(
+  { status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory,
+  wanted: string,
+): Origin[] {
   const { run, lastAppliedSpec, lastAppliedCommit, lastKnownGood, history = [] } = status;
   const release = head?.kind === 'release' ? head.release : undefined;
-  return [
+  const newest = [
     ...(run ? [run as Origin] : []),
     { digest: release?.digest, commit: release?.commit.commit },
     { digest: lastAppliedSpec, commit: lastAppliedCommit },
     ...rejected.toReversed(),
+  ];
+  // Head was another release since: what is older names the commit before that.
+  const isBack = lastAppliedSpec && isDigest(lastAppliedSpec) && gitPart(lastAppliedSpec) !== wanted;
+  if (isBack) return newest;
+  return [
+    ...newest,
     { digest: lastKnownGood?.digest, commit: lastKnownGood?.commit },
     ...records.map(({ digest, commit }) => ({ digest, commit: commit.commit })),
     ...history,
