@@ -139,22 +139,21 @@ function originsOf(
   { status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory,
   wanted: string,
 ): Origin[] {
-  const { run, lastAppliedSpec, lastAppliedCommit, lastKnownGood, history = [] } = status;
+  const { run, lastAppliedSpec = '', lastAppliedCommit, lastKnownGood, history = [] } = status;
   const release = head?.kind === 'release' ? head.release : undefined;
-  const newest = [
+  const older = [
+    { digest: lastKnownGood?.digest, commit: lastKnownGood?.commit },
+    ...records.map(({ digest, commit }) => ({ digest, commit: commit.commit })),
+    ...history,
+  ];
+  // Head was another release since: what is older names the commit before that.
+  const isBack = isDigest(lastAppliedSpec) && gitPart(lastAppliedSpec) !== wanted;
+  return [
     ...(run ? [run as Origin] : []),
     { digest: release?.digest, commit: release?.commit.commit },
     { digest: lastAppliedSpec, commit: lastAppliedCommit },
     ...rejected.toReversed(),
-  ];
-  // Head was another release since: what is older names the commit before that.
-  const isBack = lastAppliedSpec && isDigest(lastAppliedSpec) && gitPart(lastAppliedSpec) !== wanted;
-  if (isBack) return newest;
-  return [
-    ...newest,
-    { digest: lastKnownGood?.digest, commit: lastKnownGood?.commit },
-    ...records.map(({ digest, commit }) => ({ digest, commit: commit.commit })),
-    ...history,
+    ...(isBack ? [] : older),
   ];
 }
 
