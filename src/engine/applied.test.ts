@@ -131,6 +131,20 @@ describe('what was applied last', () => {
     expect(applied.has(service(live), service(selector))).toBe(expected);
   });
 
+  test('of a Service with a field of no value is not there with a label more in its selector', () => {
+    const service = (clusterIP: string, selector: object): KubernetesObject => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { clusterIP, selector },
+    });
+    const wanted = service('', { app: 'web' });
+    const applied = createApplied('holdfast');
+    applied.note(wanted, service('10.0.0.7', { app: 'web' }));
+    expect(applied.has(service('10.0.0.7', { app: 'web' }), wanted)).toBe(true);
+    expect(applied.has(service('10.0.0.7', { app: 'web', tier: 'old' }), wanted)).toBe(false);
+  });
+
   test.each<[string, unknown, unknown, boolean]>([
     ['is there with the default of its answer', [{ type: 'Resource' }], [{ type: 'Resource' }], true],
     ['is not there with another value', [{ type: 'Resource' }], [{ type: 'Pods' }], false],

@@ -47,7 +47,7 @@ export function createApplied(manager: string): Applied {
         live !== undefined &&
         [hash, markOf(live)].includes(hashOf(wanted)) &&
         [undefined, fields].includes(fields && fieldsOf(live, manager)) &&
-        (holds(live, wanted) || (defaults !== undefined && defaultsFor(live, wanted) === defaults))
+        holds(live, wanted, defaults)
       );
     },
     knows: (wanted) => known.get(objectId(wanted))?.hash === hashOf(wanted),
@@ -123,14 +123,18 @@ export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): bo
   return markOf(live) === hashOf(wanted) && holds(live, wanted);
 }
 
-/** Fields that others add make no difference, but labels of a Service's selector, which is one value where it is wanted: its pods may not have them. */
-function holds(live: KubernetesObject, wanted: KubernetesObject): boolean {
+/**
+ * Fields that others add make no difference, but labels of a Service's selector, which is one value where it is wanted: its pods may not have them.
+ * `defaults`: what it may have where nothing is wanted.
+ */
+function holds(live: KubernetesObject, wanted: KubernetesObject, defaults?: string): boolean {
   const labels = ({ spec }: KubernetesObject) => {
     const { selector } = (spec ?? {}) as { selector?: object };
     return selector && Object.keys(selector).length;
   };
   const asked = wanted.kind === 'Service' ? labels(wanted) : undefined;
-  return covers(live, wanted) && (asked === undefined || labels(live) === asked);
+  if (asked !== undefined && labels(live) !== asked) return false;
+  return covers(live, wanted) || (defaults !== undefined && defaultsFor(live, wanted) === defaults);
 }
 
 /** A hash of the fields that the manager has applied and has still; watches tell no more of them. Undefined: this object does not tell. */
