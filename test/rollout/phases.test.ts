@@ -40,6 +40,20 @@ function timeline(model: Model, ticks = 200): string[] {
   return seen;
 }
 
+/** The shares of the canary up to the success of the release, without repetitions, with what is special about the route. */
+function sharesOf(model: Model): string[] {
+  const seen: string[] = [];
+  afterEachStep(model, () => {
+    const { canaryWeight, matched, mirrored } = model.route ?? {};
+    const now = `${canaryWeight}${matched ? ' matched' : ''}${mirrored ? ' mirrored' : ''}`;
+    if (seen.at(-1) !== now) seen.push(now);
+  });
+  model.until('Succeeded');
+  expect(model.broken).toEqual([]);
+  expect(model.outages).toEqual([]);
+  return seen;
+}
+
 function promoted(model: Model): string | undefined {
   const found = model.status.conditions?.find(({ type }) => type === 'Promoted');
   return found && `${found.status} ${found.reason}`;
@@ -66,15 +80,7 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
   it('give the matched requests of an A/B test back by stepWeightPromotion, and no others to the canary', () => {
     const match = [{ headers: { a: { exact: 'b' } } }];
     const model = released({ iterations: 1, match, stepWeightPromotion: 50 });
-    const seen: string[] = [];
-    afterEachStep(model, () => {
-      const now = `${model.route?.canaryWeight}${model.route?.matched ? ' of the matched' : ''}`;
-      if (seen.at(-1) !== now) seen.push(now);
-    });
-    model.until('Succeeded');
-    expect(seen).toEqual(['0', '100 of the matched', '50 of the matched', '0']);
-    expect(model.broken).toEqual([]);
-    expect(model.outages).toEqual([]);
+    expect(sharesOf(model)).toEqual(['0', '100 matched', '50 matched', '0']);
   });
 
   it('give them back at once with nginx, which cannot divide them', () => {
@@ -92,16 +98,8 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
   });
 
   it('copy requests for an interval before the first step, where the provider does that, and check them', () => {
-    const seen: string[] = [];
     const model = released({ stepWeight: 50, maxWeight: 50, mirror: true }, GOOD, { provider: 'istio' });
-    afterEachStep(model, () => {
-      const now = `${model.route?.canaryWeight}${model.route?.mirrored ? ' mirrored' : ''}`;
-      if (seen.at(-1) !== now) seen.push(now);
-    });
-    model.until('Succeeded');
-    expect(seen).toEqual(['0', '0 mirrored', '50', '0']);
-    expect(model.broken).toEqual([]);
-    expect(model.outages).toEqual([]);
+    expect(sharesOf(model)).toEqual(['0', '0 mirrored', '50', '0']);
   });
 
   it('stop a release whose copied requests fail before it gets a share', () => {
@@ -173,15 +171,7 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
   it('rise by steps for matched requests alone, where there is a match beside the steps', () => {
     const match = [{ headers: { a: { exact: 'b' } } }];
     const model = released({ stepWeight: 20, maxWeight: 40, match }, GOOD, { provider: 'istio' });
-    const seen: string[] = [];
-    afterEachStep(model, () => {
-      const now = `${model.route?.canaryWeight}${model.route?.matched ? ' matched' : ''}`;
-      if (seen.at(-1) !== now) seen.push(now);
-    });
-    model.until('Succeeded');
-    expect(seen).toEqual(['0', '20 matched', '40 matched', '0']);
-    expect(model.broken).toEqual([]);
-    expect(model.outages).toEqual([]);
+    expect(sharesOf(model)).toEqual(['0', '20 matched', '40 matched', '0']);
   });
 
   it('end in Failed with the traffic back first when the checks fail', () => {
