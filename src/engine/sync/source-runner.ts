@@ -1,5 +1,6 @@
 import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
+import { soonest } from '../../api/time.ts';
 import type { OpenForge } from '../../contracts/forge.ts';
 import type { OpenPoller, Poller, Repositories } from '../../contracts/git.ts';
 import { applySetId } from '../apply-set.ts';
@@ -164,12 +165,16 @@ export function startSourceRunner(
 /** After this long a status that could not be written is tried again. */
 const untoldMs = 30_000;
 /** A status that cannot even be made is not tried without a pause. */
-const soonestMs = 1_000;
+const leastPauseMs = 1_000;
 
 /** How long until the status has to be looked at although nothing happened; undefined: not at all. */
 function againMs({ untold, health }: SourceState, nowMs: number): number | undefined {
-  const waits = [...(untold ? [untoldMs] : []), ...(health?.dueMs ?? []).map((due) => due - nowMs)];
-  return waits.length > 0 ? Math.max(soonestMs, Math.min(...waits)) : undefined;
+  const { nextDueMs } = health ?? {};
+  const waitMs = soonest(
+    untold ? untoldMs : undefined,
+    nextDueMs === undefined ? undefined : nextDueMs - nowMs,
+  );
+  return waitMs === undefined ? undefined : Math.max(leastPauseMs, waitMs);
 }
 
 /**

@@ -198,6 +198,6 @@ export interface SourceHealth {
   readonly sinceMs: ReadonlyMap<string, number>;
   /** The time for it has passed for one of them, since they were applied and since it worked. */
   readonly isLate: boolean;
-  /** When it passes for the others. */
-  readonly dueMs: readonly number[];
+  /** When it passes for the first of the others; undefined: there is none. */
+  readonly nextDueMs: number | undefined;
 }

@@ -9,6 +9,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import { type Source, type SourceStatus, sourceTimeoutMs } from '../../../api/source/source.ts';
+import { soonest } from '../../../api/time.ts';
 import type { EventNews } from '../../../contracts/cluster.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
@@ -306,16 +307,15 @@ function sourceHealth(
       .filter(({ health }) => health.kind === 'progressing')
       .map(({ key }) => [key, before?.sinceMs.get(key) ?? nowMs]),
   );
-  const dueMs = [...sinceMs.values()].map(
-    (fromMs) => Math.max(appliedMs ?? nowMs, fromMs) + sourceTimeoutMs(source),
-  );
+  const timeoutMs = sourceTimeoutMs(source);
+  const dueTimes = [...sinceMs.values()].map((fromMs) => Math.max(appliedMs ?? nowMs, fromMs) + timeoutMs);
   return {
     objects: objects.length,
     failed: reasonsOf('failed'),
     progressing: reasonsOf('progressing'),
     sinceMs,
-    isLate: dueMs.some((due) => nowMs >= due),
-    dueMs: dueMs.filter((due) => nowMs < due),
+    isLate: dueTimes.some((dueMs) => nowMs >= dueMs),
+    nextDueMs: soonest(...dueTimes.filter((dueMs) => nowMs < dueMs)),
   };
 }
 
