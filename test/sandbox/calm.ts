@@ -27,5 +27,5 @@ export async function untilCalm(isBusy: () => boolean): Promise<void> {
 function isWorking(): boolean {
   return process
     .getActiveResourcesInfo()
-    .some((name) => /^(FSReq|Process|GetAddrInfo|TCPConnect|WriteWrap|ShutdownWrap)/.test(name));
+    .some((name) => /^(FSReq|CloseReq|Process|GetAddrInfo|TCPConnect|WriteWrap|ShutdownWrap)/.test(name));
 }
