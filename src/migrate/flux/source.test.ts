@@ -1,6 +1,7 @@
-import { expect, it, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { parseSource } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { ignoreRules } from '../../engine/sync/read/ignore-rules.ts';
 import { firstSource } from '../to-source.ts';
 import { sourceOfFlux } from './source.ts';
 
@@ -108,13 +109,56 @@ test.each<readonly [string, Record<string, unknown>]>([
   expect(stops.map((stop) => stop.field)).toEqual([`GitRepository ${field}`]);
 });
 
-test('patterns that are tied to the root are stopped on below a path, and Secrets in another namespace', () => {
-  const tied = sourceOfFlux(kustomization({ path: './a' }), repository({ ignore: '/*\n!/a' }));
-  expect(tied.stops.map(({ field }) => field)).toEqual(['GitRepository spec.ignore']);
-  expect(tied.stops[0]?.message).toMatch(/^\/\*, !\/a: .* outside of \.\/a, which a Source does not read$/);
-  // It keeps what is in the folder, which a Source never compares with it.
-  const named = sourceOfFlux(kustomization({ path: './apps/web' }), repository({ ignore: '*\n!web/' }));
-  expect(named.stops.map(({ field }) => field)).toEqual(['GitRepository spec.ignore']);
+describe('patterns of the GitRepository, which begin at the root of the repository', () => {
+  const files = ['a.yaml', 'web', 'docs/a.yaml', 'docs/tmp/b.yaml', 'tmp/docs/c.yaml', 'apps/web/d.yaml'];
+  const pause = () => Promise.resolve();
+
+  it.each([
+    [['/*', '!/apps'], undefined],
+    [['/*', '!/apps', '/apps/web/docs/'], ['/docs/']],
+    [['/*', '!/apps/', '/ci', 'ci/jobs', '*.md'], ['*.md']],
+    [['/*', '!/infra'], ['*']],
+    [['*', '!web/'], undefined],
+    [['*', '!a*', 'docs/'], ['docs/']],
+    [
+      ['/apps/*/docs/*', '!apps/web/docs/tmp'],
+      ['/docs/*', '!/docs/tmp'],
+    ],
+    [
+      ['apps/web/**', '!**/docs/'],
+      ['/**', '!**/docs/'],
+    ],
+    [['/apps/web/**/*.yaml'], ['/**/*.yaml']],
+    [
+      ['**/apps', '!*.yaml'],
+      ['*', '!*.yaml'],
+    ],
+    [['/web', 'web/docs', '/a.yaml'], undefined],
+  ])('%j leave out the same files where the Source begins at apps/web', async (ignore, expected) => {
+    const { stops, spec } = sourceOfFlux(
+      kustomization({ path: './apps/web' }),
+      repository({ ignore: ignore.join('\n') }),
+    );
+    expect([stops, spec.ignore]).toEqual([[], expected]);
+    for (const file of files)
+      expect([file, await ignoreRules(spec.ignore ?? []).ignores(file, pause)]).toEqual([
+        file,
+        await ignoreRules(ignore).ignores(`apps/web/${file}`, pause),
+      ]);
+  });
+
+  it('stop the move where any number of folders comes before the path ends', () => {
+    const { stops } = sourceOfFlux(
+      kustomization({ path: './apps/web' }),
+      repository({ ignore: 'apps/**/docs\n*.md' }),
+    );
+    expect(stops).toMatchObject([
+      { field: 'GitRepository spec.ignore', message: expect.stringMatching(/^apps\/\*\*\/docs: /) },
+    ]);
+  });
+});
+
+test('a Secret in another namespace stops the move', () => {
   const elsewhere = sourceOfFlux(kustomization(), repository({ secretRef: { name: 'git' } }, 'other'));
   expect(elsewhere.stops.map(({ field }) => field)).toEqual(['GitRepository spec.secretRef']);
 });

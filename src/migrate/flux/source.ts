@@ -1,6 +1,7 @@
 /** A Kustomization of Flux and its GitRepository as a Source. Pure. */
 import { type KubernetesObject, present, recordsOf } from '../../api/kubernetes.ts';
 import type { SourceRef, SourceSpec } from '../../api/source/source.ts';
+import { fitsName } from '../../engine/sync/read/ignore-rules.ts';
 import {
   type ConvertedSource,
   type FieldRule,
@@ -18,10 +19,10 @@ export function sourceOfFlux(
 ): ConvertedSource {
   const spec = (kustomization.spec ?? {}) as Fields;
   const git = (repository?.spec ?? {}) as Fields;
-  const [decryption, substitute] = [decryptionIn(spec), substituteIn(spec)];
+  const [decryption, substitute, ignore] = [decryptionIn(spec), substituteIn(spec), ignoreIn(git, spec.path)];
   const stops = [
     ...kustomizationStops(spec),
-    ...ignoreStops(spec, git),
+    ...ignore.stops,
     ...decryption.stops,
     ...substitute.stops,
     ...(repository ? repositoryStops(kustomization, repository) : []),
@@ -42,7 +43,7 @@ export function sourceOfFlux(
         secretRef: nameIn(git.secretRef),
         proxySecretRef: nameIn(git.proxySecretRef),
         verify: verifyIn(git),
-        ignore: ignoreIn(git),
+        ignore: ignore.value,
         decryption: decryption.value,
         substitute: substitute.value,
         defaultNamespace: text(spec.targetNamespace),
@@ -87,7 +88,7 @@ function notesOn({ metadata, ...kustomization }: KubernetesObject, git: Fields):
       'spec.suspend is not carried: the Source applies what is in Git from the step on in which it takes over',
     Boolean(spec.interval) &&
       'spec.interval has no counterpart: drift is reverted within seconds; Git is polled at the interval of the GitRepository',
-    ignoreIn(git) === undefined
+    patternsIn(git).length === 0
       ? "the files that Flux leaves out by .sourceignore, and by itself, as those of CI (.github/, .gitlab-ci.yml) and .json files without a kustomization.yaml, are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first"
       : "the files that Flux leaves out by .sourceignore, and .json files without a kustomization.yaml, are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first",
   ];
@@ -204,25 +205,6 @@ function repositoryStops(kustomization: KubernetesObject, repository: Kubernetes
   ].map(own);
 }
 
-/** Flux's patterns begin at the root of the repository, a Source's at its path: there are no folders above it to fit. */
-function ignoreStops({ path }: Fields, git: Fields): Stop[] {
-  const folder = folderIn(path);
-  if (!folder) return [];
-  const above = folder.split('/');
-  const isTied = (rule: string) => {
-    const name = rule.replace(/^!/, '').replace(/\/$/, '');
-    return name.includes('/') || above.includes(name);
-  };
-  const tied = (ignoreIn(git) ?? []).filter(isTied);
-  if (tied.length === 0) return [];
-  return [
-    {
-      field: 'GitRepository spec.ignore',
-      message: `${tied.join(', ')}: such patterns start at the repository root in Flux and at spec.path in a Source; use patterns without a slash, and take out those that only concern what is outside of ${folder}, which a Source does not read`,
-    },
-  ];
-}
-
 // Fields of a Kustomization and of its GitRepository as fields of a Source. Pure.
 
 /** A spec as it was read, not validated. */
@@ -253,10 +235,43 @@ function verifyIn({ verify }: Fields): SourceSpec['verify'] | undefined {
 }
 
 /** Patterns of files that are left out, without comments. */
-function ignoreIn({ ignore }: Fields): string[] | undefined {
+function patternsIn({ ignore }: Fields): string[] {
   const lines = (text(ignore) ?? '').split('\n').map((line) => line.trim());
-  const rules = lines.filter((line) => line !== '' && !line.startsWith('#'));
-  return rules.length > 0 ? rules : undefined;
+  return lines.filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+/** The patterns begin at the root of the repository, a Source's at its path: those about other folders are left out. */
+function ignoreIn(git: Fields, path: unknown): ConvertedField<string[]> {
+  const folder = folderIn(path);
+  const [, ...above] = folder?.split('/') ?? [];
+  const patterns = patternsIn(git).map((pattern) => ({
+    pattern,
+    own: folder ? belowFolders(pattern, above) : [pattern],
+  }));
+  const unclear = patterns.filter(({ own }) => own === undefined).map(({ pattern }) => pattern);
+  const message = `${unclear.join(', ')}: begins at the repository root in Flux and at spec.path in a Source; write it without ** for the folders of ${folder}`;
+  const own = patterns.flatMap((one) => one.own ?? []);
+  // Where one fits every file, those before it have no effect.
+  const last = own.findLastIndex((pattern) => isEverything.has(pattern));
+  const value = last < 0 ? own : own.slice(own[last] === '*' ? last : last + 1);
+  return {
+    ...(value.length > 0 ? { value } : {}),
+    stops: unclear.length > 0 ? [{ field: 'GitRepository spec.ignore', message }] : [],
+  };
+}
+
+const isEverything: ReadonlySet<string> = new Set(['*', '!*']);
+
+/** A pattern as one that begins below these folders: none where it is about others, and undefined where that cannot be said. */
+function belowFolders(pattern: string, above: readonly string[]): string[] | undefined {
+  const [, not = '', path = '', end = ''] = /^(!?)(.*?)(\/?)$/.exec(pattern) ?? [];
+  const name = path.replace(/^\*\*\//, '');
+  if (!name.includes('/')) return [above.some((folder) => fitsName(name, folder)) ? `${not}*` : pattern];
+  const steps = path.replace(/^\//, '').split('/');
+  if (steps.slice(0, above.length).some((step) => step.includes('**'))) return undefined;
+  if (above.some((folder, at) => at < steps.length && !fitsName(steps[at] ?? '', folder))) return [];
+  const below = steps.slice(above.length).join('/');
+  return [below === '' ? `${not}*` : `${not}/${below}${end}`];
 }
 
 /** The keys that SOPS needs. */

@@ -88,6 +88,11 @@ export function ignoreRules(lines: readonly string[], steps: number = limits.ign
   };
 }
 
+/** Whether a pattern without a slash fits the name of a file or folder. */
+export function fitsName(pattern: string, name: string): boolean {
+  return match(tokensOf(pattern), false, name).fits;
+}
+
 function ruleOf(line: string): Rule[] {
   const text = line.trimEnd();
   if (text === '' || text.startsWith('#')) return [];
