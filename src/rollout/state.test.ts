@@ -63,6 +63,13 @@ describe('the commit of a digest', () => {
     expect(commitOfDigest(memory({ status: { ...status, lastAppliedSpec: '5b4d' } }), a)?.commit).toBe('c1');
   });
 
+  it('is still that of head during a rollback from it, which starts an older release last', () => {
+    const run = { digest: a, commit: 'c1', rollback: { digest: b, commit: 'c2' } };
+    const status = { run, lastAppliedSpec: a, lastAppliedCommit: 'c1' };
+    const lastKnownGood = { digest: b, commit: 'c2', promotedTime: time, record: 'r' };
+    expect(commitOfDigest(memory({ status: { ...status, lastKnownGood } }), b)?.commit).toBe('c2');
+  });
+
   it('comes with subject and author from the first source that has them', () => {
     const status = { lastAppliedSpec: a, lastAppliedCommit: 'c1' };
     expect(commitOfDigest(memory({ status, records: [record(a, 'c1')] }), a)).toEqual(info('c1'));

@@ -149,7 +149,7 @@ function originsOf(
   // Head was another release since: what is older names the commit before that.
   const isBack = isDigest(lastAppliedSpec) && gitPart(lastAppliedSpec) !== wanted;
   return [
-    ...(run ? [run as Origin] : []),
+    ...[run, run?.rollback].flatMap((one) => (one ? [one as Origin] : [])),
     { digest: release?.digest, commit: release?.commit.commit },
     { digest: lastAppliedSpec, commit: lastAppliedCommit },
     ...rejected.toReversed(),
