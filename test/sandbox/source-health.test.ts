@@ -104,6 +104,15 @@ test('what does not work in time is told at that time, however far away the next
   await untilSays('Healthy', /^False HealthTimeout/);
 });
 
+test('what only a person ends is Stalled after five minutes, however far away the next poll is', async () => {
+  await bed.commit('broken', { 'a.yaml': 'kind: ConfigMap' });
+  await createSource(bed, { interval: '10h' });
+  await bed.start();
+  await untilSays('Ready', /^False InvalidManifests/);
+  await bed.pass(301_000);
+  await untilSays('Stalled', /^True InvalidManifests/);
+});
+
 test('with wait an object of a kind that Holdfast may not watch is not said to be missing', async () => {
   const message = 'networkpolicies is forbidden: User "holdfast" cannot list resource "networkpolicies"';
   bed.sandbox.fault(({ userAgent, path }) =>

@@ -168,18 +168,14 @@ const untoldMs = 30_000;
 const leastPauseMs = 1_000;
 
 /** How long until the status has to be looked at although nothing happened; undefined: not at all. */
-function againMs({ untold, health }: SourceState, nowMs: number): number | undefined {
-  const { nextDueMs } = health ?? {};
-  const waitMs = soonest(
-    untold ? untoldMs : undefined,
-    nextDueMs === undefined ? undefined : nextDueMs - nowMs,
-  );
-  return waitMs === undefined ? undefined : Math.max(leastPauseMs, waitMs);
+function againMs({ untold, health, stalledAtMs }: SourceState, nowMs: number): number | undefined {
+  const atMs = soonest(untold ? nowMs + untoldMs : undefined, health?.nextDueMs, stalledAtMs);
+  return atMs === undefined ? undefined : Math.max(leastPauseMs, atMs - nowMs);
 }
 
 /**
  * Writes the status of one Source. What the API server does not take is written later: a Source that is suspended is not looked at again, and the
- * next poll may be far away. So is an object that has not come to work in time.
+ * next poll may be far away. So are an object that has not come to work in time, and what a person has to end.
  */
 function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () => SourceWatch | undefined) {
   let isSyncing = false;

@@ -145,6 +145,8 @@ export interface SourceState {
   telling?: Promise<void>;
   /** Why what was to be written of the status last was not. */
   untold?: Failure | undefined;
+  /** When it is Stalled if nothing happens. */
+  stalledAtMs?: number | undefined;
   /** The alert of that, since the API server may have taken what it gave no answer to. */
   owed?: Incident | undefined;
   /** Fields of the status that the installed CRD dropped last. */

@@ -2,7 +2,7 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type Condition, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { sinceMs } from '../../../api/time.ts';
-import { type ConditionNews, listed } from '../../status-patch.ts';
+import { type ConditionNews, findCondition, listed } from '../../status-patch.ts';
 import type { SourceContext } from '../context/context.ts';
 import type { ApplyResult, PruneResult, SourceState } from '../context/state.ts';
 import { approveCommand, hashOf } from '../poll/approvals.ts';
@@ -67,12 +67,28 @@ export function stalledNews(
   before: Condition | undefined,
   nowMs: number,
 ): News | undefined {
-  const { status, reason } = ready;
-  if (status !== 'False') return undefined;
-  const isRefused = result?.failures.some((one) => !one.transient && one.reason === reason);
+  if (ready.status !== 'False') return undefined;
   const lastedMs = before?.status === 'False' ? sinceMs(nowMs, before.lastTransitionTime) : 0;
-  const isLong = lastedMs >= stalledAfterMs && (isRefused || endedByPeople.has(reason));
-  return reason === 'InvalidSpec' || isLong ? { ...ready, status: 'True' } : undefined;
+  const isLong = lastedMs >= stalledAfterMs && endsByPeople(ready.reason, result);
+  return ready.reason === 'InvalidSpec' || isLong ? { ...ready, status: 'True' } : undefined;
+}
+
+/** When a Source with these conditions is Stalled if nothing happens; undefined: it is, or will not be. */
+export function stalledAtMs(
+  conditions: readonly Condition[],
+  { result }: Pick<SourceState, 'result'>,
+  nowMs: number,
+): number | undefined {
+  const ready = findCondition(conditions, 'Ready');
+  const waits = ready?.status === 'False' && !findCondition(conditions, 'Stalled');
+  return waits && endsByPeople(ready.reason, result)
+    ? nowMs + stalledAfterMs - sinceMs(nowMs, ready.lastTransitionTime)
+    : undefined;
+}
+
+function endsByPeople(reason: string, result: SourceState['result']): boolean {
+  const isRefused = result?.failures.some((one) => !one.transient && one.reason === reason);
+  return isRefused || endedByPeople.has(reason);
 }
 
 /** The condition Pruned; undefined where nothing is to be pruned. */

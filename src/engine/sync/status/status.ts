@@ -32,6 +32,7 @@ import {
   type News,
   no,
   prunedNews,
+  stalledAtMs,
   stalledNews,
   unknown,
   verifiedNews,
@@ -112,6 +113,7 @@ async function writeNow(context: SourceContext, watch: SourceWatch | undefined):
   if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
+  state.stalledAtMs = stalledAtMs(next.conditions ?? [], state, parts.clock.nowMs());
   state.untold = undefined;
   const incident = newsOfSource(source, next, parts.clock.nowMs()) ?? owedOf(source, state);
   state.owed = undefined;
