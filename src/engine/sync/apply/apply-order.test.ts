@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { applyWaves, missingBackend } from './apply-order.ts';
+import { applyWaves, backendOf } from './apply-order.ts';
 
 function object(kind: string, name = kind.toLowerCase()) {
   return { apiVersion: 'v1', kind, metadata: { name, namespace: 'shop' } };
@@ -48,6 +48,6 @@ test.each<[string, object, string | undefined]>([
   const service = 'namespace' in place ? { service: { name: 'hook', ...place } } : {};
   const webhook = { ...object('ValidatingWebhookConfiguration'), webhooks: [{ clientConfig: service }] };
   const api = { ...object('APIService'), spec: service };
-  const names = [webhook, api].map((one) => missingBackend(one, refused)?.metadata.name);
+  const names = [webhook, api].map((one) => backendOf(one, refused)[0]?.metadata.name);
   expect(names).toEqual([expected, expected]);
 });

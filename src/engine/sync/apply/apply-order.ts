@@ -45,16 +45,15 @@ export function applyWaves(objects: readonly KubernetesObject[]): KubernetesObje
 }
 
 /**
- * What keeps a webhook or APIService back: an object that the pods it asks need, and that was not applied. Nobody would answer, and the API server would
+ * What keeps a webhook or APIService back: those of these objects that the pods it asks need. Without one nobody may answer, and the API server would
  * refuse what the webhook is for in the whole cluster, or not delete a namespace any more.
  */
-export function missingBackend(
+export function backendOf(
   object: KubernetesObject,
   refused: readonly KubernetesObject[],
-): KubernetesObject | undefined {
+): readonly KubernetesObject[] {
   const asked = askedNamespaces(object);
-  if (asked.size === 0) return undefined;
-  return refused.find(({ apiVersion, kind, metadata: { namespace, name } }) => {
+  return refused.filter(({ apiVersion, kind, metadata: { namespace, name } }) => {
     const isNeeded = apiVersion === 'v1' || apiVersion === 'apps/v1';
     return isNeeded && asked.has(kind === 'Namespace' ? name : (namespace ?? ''));
   });

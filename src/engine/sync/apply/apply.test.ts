@@ -23,8 +23,8 @@ const webhook = {
   webhooks: [{ name: 'a.example.com', clientConfig: { service: { name: 'policy', namespace: 'policies' } } }],
 };
 
-/** A cluster with these objects of the Source, which refuses Deployments. */
-function refusing(members: readonly KubernetesObject[]) {
+/** A cluster with these objects of the Source, and others that it does not hold yet; it refuses Deployments. */
+function refusing(members: readonly KubernetesObject[], others: readonly KubernetesObject[] = []) {
   const written: string[] = [];
   const cluster = {
     as: () => cluster,
@@ -40,7 +40,9 @@ function refusing(members: readonly KubernetesObject[]) {
   const parts = {
     ...{ cluster, clock: { nowMs: () => 0 }, canaries: () => [], applied: createApplied('holdfast') },
     rights: { isTrusted: () => true, protectedNamespaces: [] },
-    presence: { read: async () => undefined },
+    presence: {
+      read: async (object: KubernetesObject) => others.find((one) => objectKey(one) === objectKey(object)),
+    },
   };
   const watch = {
     setOf: () => ({ get: (_: unknown, name: string) => members.find((one) => one.metadata.name === name) }),
@@ -70,5 +72,14 @@ test('a new webhook does not wait for a change of its pods that is refused', asy
   const { written, context } = refusing([pods]);
   const entries = [webhook, pods].map((object) => ({ object, origin: { file: 'a.yaml', line: 1 } }));
   await applyAll(context, entries as never);
+  expect(written).toEqual([objectKey(webhook)]);
+});
+
+test.each([
+  ['webhook', webhook],
+  ['workload', deployment],
+])('a %s that is there, and that the Source takes over only now, keeps no webhook back', async (_, there) => {
+  const { written, context } = refusing([], [there]);
+  await applyAll(context, rest as never);
   expect(written).toEqual([objectKey(webhook)]);
 });

@@ -7,9 +7,9 @@ import type { SourceParts, SyncContext } from '../context/context.ts';
 import type { ApplyFailure, ApplyResult } from '../context/state.ts';
 import type { SourceDrift } from '../scope/drift.ts';
 import { contestedInWords } from '../scope/field-conflicts.ts';
-import { type SourceWriter, waysOut, writerOf } from '../scope/permissions.ts';
+import { clusterOf, type SourceWriter, waysOut, writerOf } from '../scope/permissions.ts';
 import { type AppliedObject, applyObject, type KindWait } from './apply-object.ts';
-import { applyWaves, inParallel, missingBackend } from './apply-order.ts';
+import { applyWaves, backendOf, inParallel } from './apply-order.ts';
 
 /**
  * Applies the objects of no Canary, wave by wave. One refused object stops neither the others nor any Canary;
@@ -27,7 +27,7 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
     await inParallel(wave, async (object) => {
       if (signal.aborted) return;
       try {
-        refuseWithoutBackend(context, object, failed);
+        await refuseWithoutBackend(context, object, failed);
         const applied = await applyObject(context, kinds, object);
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
         addToOutcome(outcome, object, applied);
@@ -46,24 +46,29 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
 const appliedByOthers: ReadonlySet<string> = new Set(['Conflicted', 'OwnedByAnotherSource']);
 
 /** Throws EngineError BackendNotApplied for one that is not there yet. `refused`: of the waves before it; one that is there in an older form is no matter. */
-function refuseWithoutBackend(
-  { watch }: SyncContext,
+async function refuseWithoutBackend(
+  context: SyncContext,
   object: KubernetesObject,
   refused: ReadonlyMap<KubernetesObject, ApplyFailure>,
-): void {
-  const isThere = (one: KubernetesObject) =>
-    watch.setOf(one)?.get(one.metadata.namespace, one.metadata.name) !== undefined;
-  if (refused.size === 0 || isThere(object)) return;
-  const absent = [...refused].filter(([one, { reason }]) => !isThere(one) && !appliedByOthers.has(reason));
-  const missing = missingBackend(
-    object,
-    absent.map(([one]) => one),
-  );
-  if (!missing) return;
-  throw new EngineError(
-    'BackendNotApplied',
-    `waits for ${describe(missing)}, without which nobody would answer the API server`,
-  );
+): Promise<void> {
+  const own = [...refused].filter(([, { reason }]) => !appliedByOthers.has(reason)).map(([one]) => one);
+  const backend = backendOf(object, own);
+  if (backend.length === 0 || (await isThere(context, object))) return;
+  for (const one of backend)
+    if (!(await isThere(context, one)))
+      throw new EngineError(
+        'BackendNotApplied',
+        `waits for ${describe(one)}, without which nobody would answer the API server`,
+      );
+}
+
+/** Watches show what the Source holds; what it is to take over may be there, too. */
+async function isThere({ parts, source, watch }: SyncContext, object: KubernetesObject): Promise<boolean> {
+  const { namespace, name } = object.metadata;
+  if (watch.setOf(object)?.get(namespace, name)) return true;
+  const reader = { cluster: clusterOf(parts, source), user: writerOf(source, parts.rights).user };
+  const live = await parts.presence.read(object, reader).catch(() => undefined);
+  return live !== undefined;
 }
 
 interface Outcome {
