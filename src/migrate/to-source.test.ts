@@ -24,6 +24,17 @@ function kustomization(
   };
 }
 
+/** What the API server fills in is in it. */
+function repository(spec: Record<string, unknown> = {}): KubernetesObject {
+  const given = { url: 'https://git.example.com/a.git', ref: { branch: 'main' }, interval: '1m' };
+  return {
+    apiVersion: 'source.toolkit.fluxcd.io/v1',
+    kind: 'GitRepository',
+    metadata,
+    spec: { ...given, timeout: '60s', ...spec },
+  };
+}
+
 const wanted = firstSource(
   former,
   { url: 'https://git.example.com/a.git', ref: { branch: 'main' }, prune: false },
@@ -70,7 +81,11 @@ const held: MoveFacts = { ...running, owner: kustomization(off) };
 const mine = member({ 'applyset.kubernetes.io/part-of': applySetId(wanted) });
 const taken: MoveFacts = { ...held, source: applied, members: [mine], comparison: undefined };
 
-function steps(facts: MoveFacts | undefined, owner: KubernetesObject = kustomization()): PlacedStep[] {
+function steps(
+  facts: MoveFacts | undefined,
+  owner: KubernetesObject = kustomization(),
+  verify?: object,
+): PlacedStep[] {
   const input: ToSourceInput = {
     former,
     files: new Map([[origin.file, 'kind: Kustomization\nmetadata:\n  name: apps\nspec:\n  prune: true\n']]),
@@ -78,7 +93,10 @@ function steps(facts: MoveFacts | undefined, owner: KubernetesObject = kustomiza
     wanted,
     facts,
   };
-  return placeSteps(toSourceSteps(fluxToSource(undefined), input));
+  const { interval, url, ref } = repository().spec as Record<string, unknown>;
+  const spec = { interval, url, ref, ...(verify ? { verify } : {}) };
+  const inTree = facts?.repository && { object: { ...repository(), spec }, origin };
+  return placeSteps(toSourceSteps(fluxToSource(inTree), input));
 }
 
 const states = (facts: MoveFacts | undefined) => steps(facts).map(({ state }) => state);
@@ -135,6 +153,13 @@ describe('where a move from Flux stands', () => {
   });
 });
 
+test('what the API server fills into a GitRepository is no reason to wait', () => {
+  const verify = { secretRef: { name: 'keys' } };
+  const live = repository({ verify: { mode: 'HEAD', ...verify } });
+  const found = steps({ ...running, repository: live }, kustomization(), verify);
+  expect(found.map(({ state }) => state)).toEqual(states(running));
+});
+
 describe('a step is refused, and its commit is not', () => {
   const refused = (facts: MoveFacts): string[] => {
     const step = steps(facts).find(({ state }) => state === 'refused');
@@ -158,6 +183,16 @@ describe('a step is refused, and its commit is not', () => {
         }),
       },
       /^spec\.timeout, spec\.postBuild: set in the cluster, and not in the file/,
+    ],
+    [
+      'where fields of its GitRepository are in the cluster alone',
+      { ...running, repository: repository({ verify: { mode: 'HEAD', secretRef: { name: 'keys' } } }) },
+      /^GitRepository spec\.verify: set in the cluster, and not in the file/,
+    ],
+    [
+      'where its GitRepository follows another branch in the cluster',
+      { ...running, repository: repository({ ref: { branch: 'release' } }) },
+      /^another GitRepository spec\.ref/,
     ],
     [
       'where it did not prune, and a field is in the cluster alone',

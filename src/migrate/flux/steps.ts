@@ -1,6 +1,6 @@
 /** What a move between Flux and a Source changes in a Kustomization. Pure. */
 import type { Document } from 'yaml';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
 import { edited, type Files, identityOf, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
@@ -20,17 +20,18 @@ import type { Placed } from '../tree.ts';
 
 const resource = 'kustomizations.kustomize.toolkit.fluxcd.io';
 
-interface KustomizationSpec {
+type Spec = Readonly<Record<string, unknown>>;
+
+interface KustomizationSpec extends Spec {
   readonly prune?: boolean;
   readonly suspend?: boolean;
   readonly deletionPolicy?: string;
-  readonly interval?: string;
 }
 
 /** Flux, which hands objects over to a Source. `repository`: the GitRepository in the tree. */
 export function fluxToSource(repository: Placed | undefined): ToSourceTool {
   return {
-    hold: (input) => [pruningOffStep(input), suspendStep(input)],
+    hold: (input) => [pruningOffStep(input, repository), suspendStep(input)],
     // The Kustomization may be deleted then: Flux deletes nothing with it.
     safe: (input) => [
       finding(
@@ -42,14 +43,14 @@ export function fluxToSource(repository: Placed | undefined): ToSourceTool {
         },
       ),
       // One that never pruned has passed the first step without it.
-      sameFinding(input),
+      sameFinding(input, repository),
     ],
     also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
     remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
   };
 }
 
-function pruningOffStep(input: ToSourceInput): HoldStep {
+function pruningOffStep(input: ToSourceInput, repository: Placed | undefined): HoldStep {
   const { facts, former, owner } = input;
   return {
     title: 'stop Flux from deleting',
@@ -58,7 +59,7 @@ function pruningOffStep(input: ToSourceInput): HoldStep {
         if (!live) return 'it is not in the cluster';
         return members.length > 0 || 'its inventory is empty';
       }),
-      sameFinding(input),
+      sameFinding(input, repository),
       finding(facts, 'it does not apply itself', ({ members }) => {
         const own = members.some(({ reference }) => {
           const { kind, namespace, name } = reference;
@@ -117,18 +118,37 @@ function whyItDeletes(live: KubernetesObject): string | undefined {
 }
 
 /** False for the wrong cluster, and for a tree that is not applied. */
-function sameFinding({ facts, owner }: ToSourceInput): Finding {
-  return finding(facts, 'the repository matches the cluster', ({ owner: live }) => {
-    if (!live || !owner) return true;
-    const fields = ['path', 'sourceRef', 'targetNamespace', 'serviceAccountName'];
-    const of = (object: KubernetesObject, field: string) =>
-      ((object.spec ?? {}) as Record<string, unknown>)[field];
-    const other = fields.filter((field) => !isSameField(of(live, field), of(owner.object, field)));
-    if (other.length > 0) return `another ${listNames(other.map((field) => `spec.${field}`))}`;
+function sameFinding({ facts, owner }: ToSourceInput, repository: Placed | undefined): Finding {
+  return finding(facts, 'the repository matches the cluster', (seen) => {
+    if (!seen.owner || !owner) return true;
     // What the move changes itself, and what has no counterpart.
-    const { prune, suspend, deletionPolicy, interval, ...carried } = specOf(live);
-    return whyMissingInFile(missingInFile(carried, owner.object.spec, 'spec'));
+    const { prune, suspend, deletionPolicy, interval, ...carried } = specOf(seen.owner);
+    const fields = ['path', 'sourceRef', 'targetNamespace', 'serviceAccountName'];
+    const found = whyNotAsInFile(carried, specOf(owner.object), { path: 'spec', fields });
+    return found === true && repository && seen.repository
+      ? sameRepository(seen.repository, repository)
+      : found;
   });
+}
+
+function sameRepository(live: KubernetesObject, { object }: Placed): true | string {
+  // The API server has defaults of the timeout, and of what is verified.
+  const { interval, timeout, ...carried } = specOf(live);
+  const { verify, ...others } = specOf(object);
+  const tree = isRecord(verify) ? { ...others, verify: { mode: 'HEAD', ...verify } } : specOf(object);
+  const fields = ['url', 'ref', 'ignore', 'secretRef', 'proxySecretRef', 'verify'];
+  return whyNotAsInFile(carried, tree, { path: 'GitRepository spec', fields });
+}
+
+/** `fields`: those that may not have another value. */
+function whyNotAsInFile(
+  live: Spec,
+  tree: Spec,
+  { path, fields }: { readonly path: string; readonly fields: readonly string[] },
+): true | string {
+  const other = fields.filter((field) => tree[field] !== undefined && !isSameField(live[field], tree[field]));
+  if (other.length > 0) return `another ${listNames(other.map((field) => `${path}.${field}`))}`;
+  return whyMissingInFile(missingInFile(live, tree, path));
 }
 
 function specOf(object: KubernetesObject): KustomizationSpec {
