@@ -1,5 +1,6 @@
 /** A report about a release: one value, shown in the status line, event, alert, commit status and pull request. */
 import type { CanaryStatus } from './canary/status.ts';
+import { isCommit } from './commit.ts';
 import { shorten } from './limits.ts';
 import { actOn, rowOf } from './reasons.ts';
 
@@ -41,11 +42,6 @@ export function revertCommand(commit: string, isMerge = false): string | undefin
   return isCommit(commit)
     ? `git revert --no-edit ${isMerge ? '-m 1 ' : ''}${commit.slice(0, 12)} && git push`
     : undefined;
-}
-
-/** A full SHA: of a status nothing else may get into a command, which people paste into a shell. */
-export function isCommit(text: string | undefined): text is string {
-  return text !== undefined && /^[0-9a-f]{40,64}$/.test(text);
 }
 
 /** Whether one of these reports was about this commit as a merge: the status keeps no more of it. */

@@ -65,23 +65,6 @@ export type MetricReading =
   | { kind: 'noData'; detail: string; isPending?: true }
   | { kind: 'error'; detail: string };
 
-/** Where a release came from. */
-export interface CommitInfo {
-  /** Full SHA, or empty when the release came from no Source. */
-  commit: string;
-  subject: string;
-  author: string;
-  /** RFC 3339. */
-  time: string;
-  /** It joins two lines of history; absent: it does not, or that is unknown. */
-  isMerge?: boolean;
-}
-
-/** A commit of which only the id is known; none without it. */
-export function bareCommit(commit = ''): CommitInfo {
-  return { commit, subject: '', author: '', time: '' };
-}
-
 // Checks: what is asked of metric providers and webhooks, and what they answer.
 
 /**

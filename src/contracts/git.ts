@@ -1,6 +1,7 @@
 /** What the engine needs of Git. Adapters import these, and add to them what only they and their tests use. */
+
+import type { CommitInfo } from '../api/commit.ts';
 import type { SecretValues } from '../api/kubernetes.ts';
-import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source/source.ts';
 
 /**

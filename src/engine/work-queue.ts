@@ -1,5 +1,4 @@
-import { type BackoffBounds, backoffDelayMs } from '../api/backoff.ts';
-import type { Clock } from '../api/clock.ts';
+import { type BackoffBounds, backoffDelayMs, type Clock } from '../api/clock.ts';
 
 /** What a pass over one key says about the next one: run again after this time, or only when the key is added. */
 export interface PassResult {

@@ -1,3 +1,4 @@
+import type { CommitInfo } from '../api/commit.ts';
 import {
   describe,
   isRecord,
@@ -7,7 +8,6 @@ import {
   recordsOf,
   textOf,
 } from '../api/kubernetes.ts';
-import type { CommitInfo } from '../api/observed.ts';
 import type { FileProblem } from '../render/rendered-object.ts';
 import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';

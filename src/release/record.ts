@@ -1,5 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { gitPart } from '../api/canary/status.ts';
+import type { CommitInfo } from '../api/commit.ts';
 import {
   canaryLabel,
   canonicalJson,
@@ -13,7 +14,6 @@ import {
   textOf,
 } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
-import type { CommitInfo } from '../api/observed.ts';
 import { digestOf } from './digest.ts';
 import {
   digestedPart,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gitPart } from '../api/canary/status.ts';
+import type { CommitInfo } from '../api/commit.ts';
 import {
   canonicalJson,
   fromEntries,
@@ -14,7 +15,6 @@ import {
   textOf,
   valueAt,
 } from '../api/kubernetes.ts';
-import type { CommitInfo } from '../api/observed.ts';
 
 /** One port of the generated Services. */
 export interface ServicePort {

@@ -1,5 +1,6 @@
 import { alertsById, alertsFor, type Canary, sharesWorkload } from '../api/canary/canary.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
+import { bareCommit } from '../api/commit.ts';
 import {
   endsAlerts,
   type Incident,
@@ -9,7 +10,6 @@ import {
 } from '../api/incident.ts';
 import { present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
-import { bareCommit } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';

@@ -8,8 +8,8 @@ import {
   type PostPromotionState,
   type PostPromotionStatus,
 } from '../api/canary/status.ts';
+import type { CommitInfo } from '../api/commit.ts';
 import { present } from '../api/kubernetes.ts';
-import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
 import { enoughPods } from '../health/comparison.ts';

@@ -13,7 +13,8 @@ import {
   whatStalls,
   whyFailed,
 } from '../../api/canary/summary.ts';
-import { isCommit, isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
+import { isCommit } from '../../api/commit.ts';
+import { isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';

@@ -1,5 +1,4 @@
-import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
-import { sleep } from '../../api/clock.ts';
+import { type BackoffBounds, backoffDelayMs, sleep } from '../../api/clock.ts';
 import type { Log } from '../../contracts/cluster.ts';
 import { isApiError } from '../errors.ts';
 import { createWatchdog, type LinkedSignal, linkSignals, type Watchdog } from '../timing.ts';

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { checkServerIdentity, createSecureContext, type PeerCertificate, rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
-import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
-import { type Clock, sleep, systemClock } from '../../api/clock.ts';
+import { type BackoffBounds, backoffDelayMs, type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
 import { systemWords } from '../../api/system-words.ts';
 import { createTurns } from '../../api/turns.ts';

@@ -1,6 +1,5 @@
-import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
 import { passes } from '../../api/canary/canary.ts';
-import { type Clock, sleep } from '../../api/clock.ts';
+import { type BackoffBounds, backoffDelayMs, type Clock, sleep } from '../../api/clock.ts';
 import { endsAlerts, type Incident } from '../../api/incident.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { beginningOf } from '../../api/limits.ts';

@@ -1,6 +1,7 @@
 /** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
+
+import type { CommitInfo } from '../../api/commit.ts';
 import { canaryLabel, type KubernetesObject, labelValue, type NamespacedName } from '../../api/kubernetes.ts';
-import type { CommitInfo } from '../../api/observed.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
 import {
   type DecodedRecord,

@@ -1,6 +1,6 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { bareCommit, type CommitInfo } from '../../api/commit.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import { bareCommit, type CommitInfo } from '../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applyCommit, isDue } from './apply-commit.ts';

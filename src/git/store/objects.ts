@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import type { CommitInfo } from '../../api/commit.ts';
 import { beginningOf, oneLine } from '../../api/limits.ts';
-import type { CommitInfo } from '../../api/observed.ts';
 import { GitError } from '../errors.ts';
 import { createBaseCache, openPack, type PackFile, type StoredObject } from './pack/pack-file.ts';
 

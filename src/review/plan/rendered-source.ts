@@ -1,8 +1,8 @@
 /** One Source at one commit, rendered as the controller renders it. */
 
 import { randomBytes } from 'node:crypto';
+import type { CommitInfo } from '../../api/commit.ts';
 import { canaryKey, describe, objectKey } from '../../api/kubernetes.ts';
-import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { Snapshot } from '../../engine/sync/context/state.ts';

@@ -1,5 +1,5 @@
 /** Everything `holdfast plan` says, as `-o json` prints it (docs/guides/review.md). Within v1 fields are added, never changed or removed. */
-import type { CommitInfo } from '../../api/observed.ts';
+import type { CommitInfo } from '../../api/commit.ts';
 import type { FlightMetric, FlightPlan } from './flight-plan.ts';
 import type { PromotedState } from './promoted-state.ts';
 

@@ -1,5 +1,5 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { bareCommit } from '../../api/observed.ts';
+import { bareCommit } from '../../api/commit.ts';
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { driftComparisons } from '../../health/drift.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';

@@ -1,6 +1,6 @@
 import { gitPart, livePart } from '../../../api/canary/status.ts';
+import type { CommitInfo } from '../../../api/commit.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import type { CommitInfo } from '../../../api/observed.ts';
 import type { SourceWindow } from '../../../api/source/source.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
 import type { HeadView } from '../../../rollout/world.ts';

@@ -1,12 +1,12 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
+import type { CommitInfo } from '../../../api/commit.ts';
 import {
   type KubernetesObject,
   namespacedName,
   type ObjectReference,
   valueAt,
 } from '../../../api/kubernetes.ts';
-import type { CommitInfo } from '../../../api/observed.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { recordTooLarge } from '../../../release/record.ts';

@@ -1,7 +1,8 @@
 /** What is known about one Source between two syncs. */
+
+import type { CommitInfo } from '../../../api/commit.ts';
 import type { Incident } from '../../../api/incident.ts';
 import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
-import type { CommitInfo } from '../../../api/observed.ts';
 import type { SourceStatus } from '../../../api/source/source.ts';
 import type { Repository } from '../../../contracts/git.ts';
 import type { Release } from '../../../release/release.ts';

@@ -2,8 +2,8 @@
 
 import { approveAnnotation } from '../../../api/annotations.ts';
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
+import type { CommitInfo } from '../../../api/commit.ts';
 import { canaryKey, canonicalJson } from '../../../api/kubernetes.ts';
-import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
 import type { CanaryPlan } from '../../../release/select.ts';

@@ -4,6 +4,7 @@
  */
 
 import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { bareCommit } from '../../../api/commit.ts';
 import {
   canaryKey,
   canonicalJson,
@@ -11,7 +12,6 @@ import {
   type KubernetesObject,
   objectKey,
 } from '../../../api/kubernetes.ts';
-import { bareCommit } from '../../../api/observed.ts';
 import { sourceTimeoutMs } from '../../../api/source/source.ts';
 import { viewOf } from '../../../release/build.ts';
 import type { Release } from '../../../release/release.ts';

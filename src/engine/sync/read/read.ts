@@ -1,5 +1,5 @@
+import type { CommitInfo } from '../../../api/commit.ts';
 import { namespacedName, objectKey, partOfLabel } from '../../../api/kubernetes.ts';
-import type { CommitInfo } from '../../../api/observed.ts';
 import { selectPlans } from '../../../release/select.ts';
 import { isKustomization } from '../../../render/build/collect.ts';
 import type { FileProblem } from '../../../render/rendered-object.ts';

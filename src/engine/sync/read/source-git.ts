@@ -1,4 +1,4 @@
-import { bareCommit } from '../../../api/observed.ts';
+import { bareCommit } from '../../../api/commit.ts';
 import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
 import type { Forge } from '../../../contracts/forge.ts';
 import type { RepositoryWriting } from '../../../contracts/git.ts';
