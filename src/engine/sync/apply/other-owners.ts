@@ -7,11 +7,11 @@ import {
   versionOf,
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
+import type { Cluster, Log } from '../../../contracts/cluster.ts';
+import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { managedFieldsOf, rolloutManager } from '../../../workload/compare/managed-fields.ts';
-import { applySetId } from '../../apply-set.ts';
+import { applySetId, type Claims } from '../../apply-set.ts';
 import { EngineError, failureOf } from '../../failure.ts';
-import type { SourceContext, SourceParts } from '../context/context.ts';
-import type { Snapshot } from '../context/state.ts';
 import {
   adoptAnnotation,
   adopts,
@@ -21,18 +21,25 @@ import {
   isMarkedBy,
   otherOwner,
 } from '../scope/former-owner.ts';
-import { clusterOf, whyNotAllowed } from '../scope/permissions.ts';
+import { clusterOf, type SourceRights, whyNotAllowed } from '../scope/permissions.ts';
 import { inParallel } from './apply-order.ts';
 
 /** What is known of other Sources. */
-export interface Others extends Partial<Pick<SourceParts, 'watchesEverywhere'>> {
-  readonly claims: Pick<SourceParts['claims'], 'sourceOf'>;
+export interface Others {
+  readonly claims: Pick<Claims, 'sourceOf'>;
   readonly sources?: () => readonly Pick<KubernetesObject, 'metadata'>[];
+  readonly watchesEverywhere?: boolean;
+}
+
+/** A Source, and what is written in its name. */
+interface Writing {
+  readonly parts: { readonly cluster: Cluster; readonly rights: SourceRights; readonly log: Log };
+  readonly source: Source;
 }
 
 /** Throws EngineError Conflicted or OwnedByAnotherSource where another tool or Source applies the live object. */
 export function refuseOthers(
-  parts: Others,
+  { claims, sources, watchesEverywhere }: Others,
   source: Source,
   live: KubernetesObject,
   wanted: KubernetesObject,
@@ -44,22 +51,14 @@ export function refuseOthers(
       `${owner.tool} applies it (${owner.detail}); remove it there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
     );
   const partOf = live.metadata.labels?.[partOfLabel];
-  if (!partOf || partOf === applySetId(source)) return;
-  if (adopts(live) || adopts(wanted) || isLeftBehind(parts, live, partOf)) return;
+  if (!partOf || partOf === applySetId(source) || adopts(live) || adopts(wanted)) return;
+  // A Source applied it that is gone. Who sees some namespaces alone does not know that, and kubectl has ApplySets of other parents.
+  const isOurs = managedFieldsOf(live).some(({ manager }) => manager === 'holdfast');
+  if (isOurs && watchesEverywhere && !sources?.().some((other) => applySetId(other) === partOf)) return;
   throw new EngineError(
     'OwnedByAnotherSource',
-    `Source ${parts.claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+    `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
   );
-}
-
-/** A Source applied it that is gone. Who sees some namespaces alone does not know that, and kubectl has ApplySets of other parents. */
-function isLeftBehind(
-  { sources, watchesEverywhere }: Others,
-  live: KubernetesObject,
-  partOf: string,
-): boolean {
-  const isOurs = managedFieldsOf(live).some(({ manager }) => manager === 'holdfast');
-  return isOurs && watchesEverywhere === true && !sources?.().some((source) => applySetId(source) === partOf);
 }
 
 /** Whether the live object still carries a mark of the owner that the Source takes over from. */
@@ -74,7 +73,7 @@ export function isMarked(
 
 /** After an apply: the former owner gives up its marks and what we have applied, over exactly the version that was written. True when written. */
 export async function handOver(
-  { parts, source }: Pick<SourceContext, 'parts' | 'source'>,
+  { parts, source }: Writing,
   wanted: KubernetesObject,
   written: KubernetesObject,
 ): Promise<boolean> {
@@ -92,8 +91,8 @@ export async function handOver(
  * rollout's from now on. A failure leaves the marks, so that the next sync tries again.
  */
 export async function handOverHeld(
-  { parts, source }: Pick<SourceContext, 'parts' | 'source'>,
-  { all, rest }: Pick<Snapshot, 'all' | 'rest'>,
+  { parts, source }: Writing,
+  { all, rest }: { readonly all: readonly KubernetesObject[]; readonly rest: readonly RenderedObject[] },
 ): Promise<void> {
   const former = formerOwnerOf(source);
   if (!former) return;

@@ -1,36 +1,12 @@
-/** The files of a commit, and what reading one takes. */
+/** The files of a commit. */
 import { createHash } from 'node:crypto';
 import { limits } from '../../../api/limits.ts';
-import type { Cluster } from '../../../contracts/cluster.ts';
 import type { CommitEntry, Repository } from '../../../contracts/git.ts';
-import type { PreviousPlan } from '../../../release/select.ts';
 import type { Tree, TreeFile } from '../../../render/tree.ts';
-import type { Heads } from '../../canary/context/heads.ts';
-import type { SourceContext, SourceParts } from '../context/context.ts';
-import type { Snapshot, SourceState } from '../context/state.ts';
 
 /** What is asked of a repository to read one commit of it. */
 export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'> &
   Partial<Pick<Repository, 'rendering'>>;
-
-/** What reading one commit takes of the context. */
-export interface ReadingContext extends Pick<SourceContext, 'source'> {
-  readonly parts: ReadingParts;
-  readonly state: Pick<SourceState, 'key' | 'rendered'> & {
-    readonly repository: CommitReader;
-    readonly previous: ReadonlyMap<string, PreviousPlan>;
-  };
-}
-
-/** What reading one commit takes of the loop. */
-export interface ReadingParts
-  extends Pick<
-    SourceParts,
-    'builders' | 'builds' | 'canaries' | 'canary' | 'onRendered' | 'secretKey' | 'tracksConfig'
-  > {
-  readonly cluster: Pick<Cluster, 'get' | 'kindOf' | 'capabilities'>;
-  readonly heads: Pick<Heads, 'sourceOf'>;
-}
 
 const maxFileBytes = limits.renderInputFileBytes;
 
@@ -58,7 +34,7 @@ export function treeAt(repository: CommitReader, commit: string, signal: AbortSi
 export async function isOutsideUnchanged(
   repository: Repository,
   commit: string,
-  { outside }: Pick<Snapshot, 'outside'>,
+  outside: ReadonlyMap<string, string>,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (outside.size === 0) return true;

@@ -1,17 +1,36 @@
 import type { CommitInfo } from '../../../api/commit.ts';
 import { namespacedName, objectKey, partOfLabel } from '../../../api/kubernetes.ts';
-import { selectPlans } from '../../../release/select.ts';
+import { type PreviousPlan, selectPlans } from '../../../release/select.ts';
 import { isKustomization } from '../../../render/build/collect.ts';
 import type { FileProblem } from '../../../render/rendered-object.ts';
 import { renderSource } from '../../../render/source.ts';
 import { releaseNamespace } from '../../../render/units.ts';
 import { applySetId } from '../../apply-set.ts';
-import { folderOf, type SyncContext } from '../context/context.ts';
-import type { Snapshot } from '../context/state.ts';
-import { isOutsideUnchanged, type ReadingContext, treeAt } from './commit-files.ts';
+import { folderOf, type SourceContext, type SourceParts, type SyncContext } from '../context/context.ts';
+import type { Snapshot, SourceState } from '../context/state.ts';
+import { type CommitReader, isOutsideUnchanged, treeAt } from './commit-files.ts';
 import { unignored, withoutIgnored } from './ignore-rules.ts';
 import { placeObjects, servesNewKinds } from './kinds.ts';
 import { inputsOf, type RenderInputs } from './render-inputs.ts';
+
+/** What reading one commit takes of the context. */
+interface ReadingContext extends Pick<SourceContext, 'source'> {
+  readonly parts: ReadingParts;
+  readonly state: Pick<SourceState, 'key' | 'rendered'> & {
+    readonly repository: CommitReader;
+    readonly previous: ReadonlyMap<string, PreviousPlan>;
+  };
+}
+
+/** What reading one commit takes of the loop. */
+export interface ReadingParts
+  extends Pick<
+    SourceParts,
+    'builders' | 'builds' | 'canaries' | 'canary' | 'onRendered' | 'secretKey' | 'tracksConfig'
+  > {
+  readonly cluster: Pick<SourceParts['cluster'], 'get' | 'kindOf' | 'capabilities'>;
+  readonly heads: Pick<SourceParts['heads'], 'sourceOf'>;
+}
 
 /** Reads a commit into the state. Where the spec and all files are those of the snapshot before, only the commit has another name. */
 export async function readCommit(
@@ -27,7 +46,7 @@ export async function readCommit(
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     if (
       treeOid === before.treeOid &&
-      (await isOutsideUnchanged(state.repository, commit.commit, before, signal))
+      (await isOutsideUnchanged(state.repository, commit.commit, before.outside, signal))
     ) {
       state.snapshot = { ...before, commit };
       state.isRenamed = true;
