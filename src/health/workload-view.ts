@@ -141,3 +141,26 @@ const NOT_RUNNING = new Set([
 export function isReadinessLost({ reason }: PodFault): boolean {
   return NOT_RUNNING.has(reason) || reason === 'ProbeFailing';
 }
+
+/** Ready pods of any template, which can answer requests now. */
+export function servingPods(view: WorkloadView | undefined): number {
+  return view?.readyReplicas ?? 0;
+}
+
+/** Ready pods of the template under test. */
+export function canaryPods(view: WorkloadView | undefined): number {
+  return view?.observed ? view.updatedReadyReplicas : 0;
+}
+
+/** Those of them that requests reach, as endpoints of its Service: a share for others fails (ADR 32). */
+export function reachableCanaryPods(view: WorkloadView | undefined): number {
+  if (!view?.observed) return 0;
+  return Math.min(view.updatedReadyReplicas, view.endpoints ?? Number.POSITIVE_INFINITY);
+}
+
+/**
+ * The canary can answer. Until its controller has observed a change of its number of pods, mostly by a scaler, the pods that were ready count.
+ */
+export function canaryServes(view: WorkloadView | undefined): boolean {
+  return view !== undefined && (view.observed ? view.updatedReadyReplicas : view.readyReplicas) > 0;
+}

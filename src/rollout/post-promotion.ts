@@ -4,7 +4,8 @@ import { sinceMs } from '../api/time.ts';
 import { type Cause, causes } from '../health/causes.ts';
 import type { Diagnosis } from '../health/diagnosis.ts';
 import { podComparisons } from '../health/expectation.ts';
-import { canaryServes, isReady } from '../health/readiness.ts';
+import { isReady } from '../health/readiness.ts';
+import { canaryServes } from '../health/workload-view.ts';
 import type { World } from './world.ts';
 
 /** The state of the canary while the primary fails. */

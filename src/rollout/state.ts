@@ -13,8 +13,7 @@ import { present } from '../api/kubernetes.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
 import { enoughPods } from '../health/comparison.ts';
-import { reachableCanaryPods } from '../health/readiness.ts';
-import type { WorkloadView } from '../health/workload-view.ts';
+import { reachableCanaryPods, type WorkloadView } from '../health/workload-view.ts';
 import {
   type Ending,
   headRelease,

@@ -1,6 +1,7 @@
 import { planOf } from '../../src/api/canary/plan.ts';
 import { sinceMs } from '../../src/api/time.ts';
-import { canaryPods, hasConverged, servingPods } from '../../src/health/readiness.ts';
+import { hasConverged } from '../../src/health/readiness.ts';
+import { canaryPods, servingPods } from '../../src/health/workload-view.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
 import { contextOf, elapsedMs, SETTLE_MS } from '../../src/rollout/state.ts';
 import { podsNeeded } from '../../src/rollout/traffic/traffic.ts';

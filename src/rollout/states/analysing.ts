@@ -1,7 +1,7 @@
 import type { Plan } from '../../api/canary/plan.ts';
 import { causeOf } from '../../health/diagnosis.ts';
-import { canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
-import type { WorkloadView } from '../../health/workload-view.ts';
+import { isReady, whyNotReady } from '../../health/readiness.ts';
+import { canaryServes, servingPods, type WorkloadView } from '../../health/workload-view.ts';
 import { askGates, type GateType, hasHooks, isOpenedByHand, noteClosed } from '../checks.ts';
 import {
   ALL,

@@ -1,7 +1,8 @@
 import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import { beginningOf, limits } from '../../api/limits.ts';
 import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
-import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { servingPods } from '../../health/workload-view.ts';
 import { hasHooks, request } from '../checks.ts';
 import {
   act,

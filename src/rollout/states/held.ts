@@ -2,7 +2,8 @@ import { gitPart } from '../../api/canary/status.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
-import { canaryServes, lostReadiness, servingPods } from '../../health/readiness.ts';
+import { lostReadiness } from '../../health/readiness.ts';
+import { canaryServes, servingPods } from '../../health/workload-view.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
 import {
   type Action,

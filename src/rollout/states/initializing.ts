@@ -1,5 +1,6 @@
 import { trafficAt } from '../../api/canary/plan.ts';
-import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { servingPods } from '../../health/workload-view.ts';
 import {
   type Action,
   act,

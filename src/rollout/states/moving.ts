@@ -1,13 +1,8 @@
 /** A switch between provider native and providers that copy the workload, without downtime (ADR 21). `move` in the status is such a switch. */
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import {
-  canaryServes,
-  hasConverged,
-  reachableCanaryPods,
-  servingPods,
-  whyNotReady,
-} from '../../health/readiness.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { canaryServes, reachableCanaryPods, servingPods } from '../../health/workload-view.ts';
 import {
   ALL,
   act,

@@ -2,7 +2,8 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import { bareCommit } from '../../api/commit.ts';
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { driftComparisons } from '../../health/drift.ts';
-import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { servingPods } from '../../health/workload-view.ts';
 import {
   act,
   combine,

@@ -1,7 +1,8 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { causeOf } from '../../health/diagnosis.ts';
-import { canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { canaryServes, servingPods } from '../../health/workload-view.ts';
 import { check } from '../checks.ts';
 import {
   ALL,

@@ -1,4 +1,4 @@
-import { servingPods } from '../../health/readiness.ts';
+import { servingPods } from '../../health/workload-view.ts';
 import { askGates, hasHooks, noteClosed } from '../checks.ts';
 import {
   ALL,

@@ -1,13 +1,12 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
+import { isReady, whyNotReady } from '../../health/readiness.ts';
 import {
   canaryPods,
   canaryServes,
-  isReady,
   reachableCanaryPods,
   servingPods,
-  whyNotReady,
-} from '../../health/readiness.ts';
-import type { WorkloadView } from '../../health/workload-view.ts';
+  type WorkloadView,
+} from '../../health/workload-view.ts';
 import { type Action, ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
 import { type Context, remainingMs, SETTLE_MS, untilSettledMs } from '../state.ts';
 import {

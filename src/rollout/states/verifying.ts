@@ -1,7 +1,8 @@
 import type { CheckResult } from '../../api/canary/status.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { compare } from '../../health/expectation.ts';
-import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, lostReadiness, whyNotReady } from '../../health/readiness.ts';
+import { servingPods } from '../../health/workload-view.ts';
 import { check, expectedState, hasHooks, primaryCheck } from '../checks.ts';
 import { act, combine, type Effects, emit, enter, note, type Outcome, stay, wake } from '../outcome.ts';
 import { type Context, elapsedMs, later, promotionState, type StateOf, without, withRun } from '../state.ts';

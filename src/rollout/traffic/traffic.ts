@@ -1,7 +1,7 @@
 import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import { canaryPods, canaryServes, reachableCanaryPods, servingPods } from '../../health/readiness.ts';
+import { canaryPods, canaryServes, reachableCanaryPods, servingPods } from '../../health/workload-view.ts';
 import {
   type Action,
   act,

@@ -1,7 +1,7 @@
 /** Requests by annotation: one function per verb, whose answer depends on the state (design section 2.3; the table is in docs). */
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import { servingPods } from '../../health/readiness.ts';
+import { servingPods } from '../../health/workload-view.ts';
 import { hasHooks } from '../checks.ts';
 import { ALL, combine, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
