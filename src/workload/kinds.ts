@@ -6,13 +6,8 @@ import { knative, primarySide } from './knative/knative.ts';
 import { service } from './service/service.ts';
 import { configCopies, missingConfigs, plainConfig, unwantedCopies } from './shared/configs.ts';
 import { canaryCopyName, primaryName } from './shared/metadata.ts';
-import {
-  type NativeKind,
-  type PrimarySource,
-  refuseTarget,
-  type WorkloadKind,
-  type WorkloadSource,
-} from './shared/workload-kind.ts';
+import { refuseTarget } from './shared/refusal.ts';
+import type { NativeKind, PrimarySource, WorkloadKind, WorkloadSource } from './shared/workload-kind.ts';
 import { nativeStatefulSet, statefulSet } from './statefulset/statefulset.ts';
 
 /** The table of target kinds: a further kind is one more file and one more line here. */

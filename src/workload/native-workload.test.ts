@@ -4,7 +4,7 @@ import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import type { Release, WorkloadSettings } from '../release/release.ts';
 import { heldBy, holdOf } from './deployment/deployment.ts';
 import { nativeWorkload, type Stage } from './native-workload.ts';
-import { RefusedError } from './shared/workload-kind.ts';
+import { RefusedError } from './shared/refusal.ts';
 
 const canary = {
   metadata: { name: 'web', namespace: 'shop' },

@@ -13,7 +13,8 @@ import {
   shareAnnotation,
   withoutBookkeeping,
 } from './shared/metadata.ts';
-import { type HeldFields, type IncomingRelease, refuseTarget } from './shared/workload-kind.ts';
+import { refuseTarget } from './shared/refusal.ts';
+import type { HeldFields, IncomingRelease } from './shared/workload-kind.ts';
 
 /** The stage of a release on the one workload. `older`: the release that the older pods run. */
 export type Stage =

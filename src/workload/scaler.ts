@@ -12,7 +12,7 @@ import {
 import { durationOr } from '../api/time.ts';
 import type { ScalerSide, ScalerView } from '../rollout/world.ts';
 import { copyableEntries, primaryName } from './shared/metadata.ts';
-import { refuseForeign, refuseTarget } from './shared/workload-kind.ts';
+import { refuseForeign, refuseTarget } from './shared/refusal.ts';
 
 type Fields = Record<string, unknown>;
 

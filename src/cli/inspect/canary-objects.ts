@@ -6,7 +6,7 @@ import { routerFor } from '../../providers/routing/table.ts';
 import { sideNames, workloadKind } from '../../workload/kinds.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
 import { serviceNames } from '../../workload/shared/metadata.ts';
-import { RefusedError } from '../../workload/shared/workload-kind.ts';
+import { RefusedError } from '../../workload/shared/refusal.ts';
 
 /** What an object is to its Canary. */
 type Role = 'canary' | 'primary' | 'service' | 'scaler' | 'route';

@@ -26,7 +26,7 @@ import { createClusterPort, createOpenWatch } from '../../server/cluster.ts';
 import { readClusterKey } from '../../server/cluster-key.ts';
 import type { Connection } from '../../server/connection.ts';
 import { serviceNames } from '../../workload/shared/metadata.ts';
-import { refuseForeign } from '../../workload/shared/workload-kind.ts';
+import { refuseForeign } from '../../workload/shared/refusal.ts';
 import { releaseDifferences } from './release-differences.ts';
 
 /** Which Canaries, and with which flags the controller would run. */

@@ -6,7 +6,7 @@ import { type CanaryPlan, selectPlans } from '../../release/select.ts';
 import type { FileProblem, RenderResult } from '../../render/rendered-object.ts';
 import { canaryObjects, primaryObjects } from '../../workload/kinds.ts';
 import { primaryScaler, scalerKindOf } from '../../workload/scaler.ts';
-import { RefusedError } from '../../workload/shared/workload-kind.ts';
+import { RefusedError } from '../../workload/shared/refusal.ts';
 import type { Severity } from './kinds.ts';
 import { kubernetesProblems } from './kubernetes-objects.ts';
 import { selectorFindings } from './selectors.ts';

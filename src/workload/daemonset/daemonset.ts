@@ -19,6 +19,7 @@ import {
   settingsAnnotation,
   triedRevisionAnnotation,
 } from '../shared/metadata.ts';
+import { refuseTarget } from '../shared/refusal.ts';
 import { fenceposts, podsOfShareExactly } from '../shared/rolling-update.ts';
 import {
   type HeldFields,
@@ -27,7 +28,6 @@ import {
   type NodeRanks,
   type PodsView,
   podToReplace,
-  refuseTarget,
   replacedByHand,
   type StepGoal,
   type StepMove,

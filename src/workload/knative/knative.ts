@@ -11,15 +11,18 @@ import {
   settingsAnnotation,
   withoutBookkeeping,
 } from '../shared/metadata.ts';
-import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import {
+  type PodsView,
+  revisionKind,
+  type ViewSource,
+  type WorkloadKind,
+  type WorkloadSource,
+} from '../shared/workload-kind.ts';
 
 /**
  * Knative Services as targets (flagger-behaviour.md 2.10, 3.12): no copies. Both sides are revisions of the one Service: the canary is the
  * newest, the primary the one that an annotation names, and the Service itself divides the requests between them.
  */
-
-/** The kind of revisions, which Knative makes. */
-export const revisionKind = { apiVersion: 'serving.knative.dev/v1', kind: 'Revision' };
 
 /** The Knative entry of the table of kinds. */
 export const knative: WorkloadKind = {

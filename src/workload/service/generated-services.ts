@@ -10,7 +10,7 @@ import {
 } from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
 import { type SelectorLabel, serviceNames } from '../shared/metadata.ts';
-import { refuseForeign, refuseTarget } from '../shared/workload-kind.ts';
+import { refuseForeign, refuseTarget } from '../shared/refusal.ts';
 import { takenOverService } from './existing-service.ts';
 
 const longestServiceName = 63;

@@ -3,7 +3,7 @@ import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import { canaryObjects, primaryObjects } from '../kinds.ts';
 import { aSlice } from '../pods/endpoints.test-support.ts';
 import { aCanary, aPrimarySource, aRelease } from '../shared/fixtures.test-support.ts';
-import { RefusedError } from '../shared/workload-kind.ts';
+import { RefusedError } from '../shared/refusal.ts';
 import { service } from './service.ts';
 
 const canary = aCanary({ targetRef: { apiVersion: 'v1', kind: 'Service', name: 'podinfo' } });

@@ -32,14 +32,8 @@ import {
   primaryName,
   settingsAnnotation,
 } from '../shared/metadata.ts';
-import {
-  type PodsView,
-  RefusedError,
-  refuseForeign,
-  refuseTarget,
-  type ViewSource,
-  type WorkloadKind,
-} from '../shared/workload-kind.ts';
+import { RefusedError, refuseForeign, refuseTarget } from '../shared/refusal.ts';
+import type { PodsView, ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
 
 const longestName = 63;
 

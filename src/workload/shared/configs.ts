@@ -19,7 +19,8 @@ import {
   copyName,
   digestAnnotation,
 } from './metadata.ts';
-import { type ConfigSources, RefusedError } from './workload-kind.ts';
+import { RefusedError } from './refusal.ts';
+import type { ConfigSources } from './workload-kind.ts';
 
 /** Key of a config inside one namespace. */
 export function configKey(kind: string, name: string): string {

@@ -20,7 +20,8 @@ import {
   withoutBookkeeping,
 } from './metadata.ts';
 import { primaryTemplate } from './pod-template.ts';
-import { type PrimarySource, RefusedError, refuseForeign, type WorkloadSource } from './workload-kind.ts';
+import { RefusedError, refuseForeign } from './refusal.ts';
+import type { PrimarySource, WorkloadSource } from './workload-kind.ts';
 
 /** The target as the rollout writes it, with this spec. Throws RefusedError. */
 export function canaryWorkload(source: WorkloadSource, spec: Record<string, unknown>): KubernetesObject {

@@ -4,7 +4,7 @@
  */
 import { apexName, type Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { refuseTarget } from './workload-kind.ts';
+import { refuseTarget } from './refusal.ts';
 
 /** Digest of the release an object was written from. */
 export const digestAnnotation = 'holdfast.dev/digest';

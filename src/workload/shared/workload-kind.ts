@@ -1,8 +1,8 @@
-/** What every kind of workload implements, and the error for what it cannot work with; rollouts are the same for all kinds. */
+/** What every kind of workload implements; rollouts are the same for all kinds. */
 
 import type { NodeOrder } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { Release, WorkloadSettings } from '../../release/release.ts';
 
@@ -39,6 +39,9 @@ export interface ConfigSources {
 export interface PrimarySource extends WorkloadSource, ConfigSources {
   live: KubernetesObject | undefined;
 }
+
+/** The kind of revisions, which Knative makes. */
+export const revisionKind = { apiVersion: 'serving.knative.dev/v1', kind: 'Revision' };
 
 /** What a view of a workload is made from. */
 export interface ViewSource {
@@ -227,50 +230,4 @@ export function replacedByHand({ strategy }: WorkloadSettings): Unsuitable | und
     field: 'spec.updateStrategy.type',
     message: `must be RollingUpdate for provider native, not ${String(type)}: pods would not be replaced automatically, neither for a release nor for a rollback`,
   };
-}
-
-// The error of builders.
-
-/** Why a Canary cannot be acted on: the named field of a workload, config or Service has to change. */
-interface Refusal {
-  /** CamelCase, for conditions. */
-  reason: 'TargetInvalid' | 'OwnedByAnother' | 'NameTaken';
-  /** `Kind namespace/name`. */
-  object: string;
-  /** Path of the field that has to change, as `spec.selector.matchLabels`. */
-  field: string;
-  /** What is wrong and what can be done. */
-  message: string;
-}
-
-/** Thrown by builders; the Canary stops with this reason until its author changes something. */
-export class RefusedError extends Error {
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal) {
-    super(`${refusal.object}: ${refusal.field}: ${refusal.message}`);
-    this.name = 'RefusedError';
-    this.refusal = refusal;
-  }
-}
-
-/** Throws RefusedError TargetInvalid: this field of the object must change before the Canary can go on. */
-export function refuseTarget(object: KubernetesObject | Canary, field: string, message: string): never {
-  throw new RefusedError({ reason: 'TargetInvalid', object: describe(object), field, message });
-}
-
-/**
- * Throws RefusedError when another object controls the live one, before anything generated is written over it. An earlier Canary of the
- * same name counts as the same one: its owner reference is replaced.
- */
-export function refuseForeign(live: KubernetesObject | undefined, canary: Canary): void {
-  const owner = live?.metadata.ownerReferences?.find((reference) => reference.controller === true);
-  if (!live || !owner || owner.uid === canary.metadata.uid) return;
-  if (owner.kind === canary.kind && owner.name === canary.metadata.name) return;
-  throw new RefusedError({
-    reason: 'OwnedByAnother',
-    object: describe(live),
-    field: 'metadata.ownerReferences',
-    message: `belongs to ${owner.kind} ${owner.name}, not to ${describe(canary)}; rename one of the two, or delete the object`,
-  });
 }

@@ -5,6 +5,7 @@ import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { controlledPods, isReady, type Pod, revisionHashLabel } from '../pods/pods.ts';
 import { heldPodsAnnotation, isBeforeFirstStep, settingsAnnotation } from '../shared/metadata.ts';
+import { refuseTarget } from '../shared/refusal.ts';
 import { podsOfShareExactly } from '../shared/rolling-update.ts';
 import {
   type HeldFields,
@@ -12,7 +13,6 @@ import {
   type NativeKind,
   type PodsView,
   podToReplace,
-  refuseTarget,
   replacedByHand,
   type TriedPods,
   tooFewReplicas,

@@ -3,9 +3,8 @@ import { canaryLabel, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
-import { revisionKind } from '../../../workload/knative/knative.ts';
 import { endpointSliceKind, serviceNameLabel } from '../../../workload/pods/endpoints.ts';
-import type { ViewSource } from '../../../workload/shared/workload-kind.ts';
+import { revisionKind, type ViewSource } from '../../../workload/shared/workload-kind.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
 export interface NamespaceView {

@@ -20,16 +20,12 @@ import {
   wantedConfig,
   wantedTarget,
 } from '../../../workload/adopted-target.ts';
-import {
-  adoptedRevision,
-  latestRevisionOf,
-  primaryRevisionOf,
-  revisionKind,
-} from '../../../workload/knative/knative.ts';
+import { adoptedRevision, latestRevisionOf, primaryRevisionOf } from '../../../workload/knative/knative.ts';
 import { templateTimeMs } from '../../../workload/pods/pods.ts';
 import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
+import { revisionKind } from '../../../workload/shared/workload-kind.ts';
 import { readConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';
 import type { Adoption, Observation, ReadParts } from '../context/observation.ts';

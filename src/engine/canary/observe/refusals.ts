@@ -3,7 +3,7 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import { describe, isOwnedBy, type KubernetesObject } from '../../../api/kubernetes.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../../workload/shared/metadata.ts';
-import { RefusedError } from '../../../workload/shared/workload-kind.ts';
+import { RefusedError } from '../../../workload/shared/refusal.ts';
 import { isAsMarked } from '../../applied.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';
 import type { ReadContext } from '../context/observation.ts';

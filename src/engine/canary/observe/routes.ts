@@ -1,7 +1,7 @@
 /** The Services and routing objects of a Canary: how they are found and read, and what is to be written. */
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { describe, type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
-import type { RouteTarget } from '../../../api/observed.ts';
+import type { RouteTarget, RouteView } from '../../../api/observed.ts';
 import type { RouteContext, RouteNames, RouteReference, Router } from '../../../contracts/routing.ts';
 import { servicePorts } from '../../../release/ports.ts';
 import { type ServicePort, templateOf } from '../../../release/release.ts';
@@ -44,7 +44,7 @@ export function labelOf(
 }
 
 /** The Canary as routers get it. */
-export function routeContext(
+function routeContext(
   canary: Canary,
   label: SelectorLabel | undefined,
   more: Partial<Omit<RouteContext, 'canary' | 'names' | 'label'>> = {},
@@ -69,13 +69,33 @@ export function successorOf(
 }
 
 /** The route that `spec.routeRef` names, as Git holds it; undefined: Git is not known, or holds none. */
-export function routeInGit(
-  { heads }: Pick<ReadParts, 'heads'>,
-  canary: Canary,
-): KubernetesObject | undefined {
+function routeInGit({ heads }: Pick<ReadParts, 'heads'>, canary: Canary): KubernetesObject | undefined {
   const { kind, name } = canary.spec.routeRef ?? {};
   const held = heads.of(namespacedName(canary)).shared ?? [];
   return held.find((object) => object.kind === kind && object.metadata.name === name);
+}
+
+/** The traffic as these routing objects say it. */
+export function readRoute(
+  {
+    parts,
+    canary,
+    provider,
+    movesTo,
+  }: Pick<Observation, 'canary' | 'provider'> & {
+    readonly parts: ReadParts;
+    readonly movesTo: string | undefined;
+  },
+  workloads: Pick<Observation, 'target' | 'primary'>,
+  live: readonly KubernetesObject[],
+): RouteView | undefined {
+  const router = routerOf(parts, provider);
+  const routing = routeContext(canary, labelOf(parts, canary, workloads), {
+    successor: successorOf(parts, canary, { router, movesTo }),
+    inGit: routeInGit(parts, canary),
+    settings: parts.options.routes,
+  });
+  return router.read(routing, live);
 }
 
 /** Names of the other Canaries of the namespace that name the same route. */

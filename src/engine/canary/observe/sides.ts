@@ -3,7 +3,6 @@
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
-import type { RouteView } from '../../../api/observed.ts';
 import type { ScalerView, World } from '../../../rollout/world.ts';
 import { nativeKind, readSides, workloadKind } from '../../../workload/kinds.ts';
 import { revisionPods } from '../../../workload/native-pods.ts';
@@ -15,7 +14,7 @@ import { serviceNames } from '../../../workload/shared/metadata.ts';
 import type { RevisionPods } from '../../../workload/shared/workload-kind.ts';
 import { type NamespaceView, serviceKind, viewSource } from '../context/namespace-view.ts';
 import { type ReadParts, routerOf } from '../context/observation.ts';
-import { labelOf, liveRoutes, routeContext, routeInGit, successorOf } from './routes.ts';
+import { liveRoutes, readRoute, successorOf } from './routes.ts';
 
 /** The workloads of both sides as they are in the cluster; one and the same object where they share it. */
 interface SideObjects {
@@ -85,21 +84,6 @@ function copiedViews(
     route: isRouted ? readRoute(context, { target, primary }, live) : undefined,
     routeInGit: successorOf(parts, canary, { router, movesTo }) !== undefined,
   };
-}
-
-/** The traffic as these routing objects say it. */
-export function readRoute(
-  { parts, canary, provider, movesTo }: SideContext,
-  workloads: Pick<SideObjects, 'target' | 'primary'>,
-  live: readonly KubernetesObject[],
-): RouteView | undefined {
-  const router = routerOf(parts, provider);
-  const routing = routeContext(canary, labelOf(parts, canary, workloads), {
-    successor: successorOf(parts, canary, { router, movesTo }),
-    inGit: routeInGit(parts, canary),
-    settings: parts.options.routes,
-  });
-  return router.read(routing, live);
 }
 
 function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefined {

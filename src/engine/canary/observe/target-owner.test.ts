@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { RefusedError } from '../../../workload/shared/workload-kind.ts';
+import { RefusedError } from '../../../workload/shared/refusal.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import { refuseInPlace } from './refusals.ts';
 

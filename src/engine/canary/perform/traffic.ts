@@ -13,10 +13,10 @@ import {
   labelOf,
   liveRoutes,
   liveServices,
+  readRoute,
   wantedRoutes,
   wantedServices,
 } from '../observe/routes.ts';
-import { readRoute } from '../observe/sides.ts';
 import { applyRollout, ensureFresh, noteChanged, patchRollout, store } from './write.ts';
 
 /** Services and routing objects between two workloads. */

@@ -15,11 +15,11 @@ import {
   latestRevisionOf,
   primaryAnnotations,
   recordedRevision,
-  revisionKind,
 } from '../../../workload/knative/knative.ts';
 import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
+import { revisionKind } from '../../../workload/shared/workload-kind.ts';
 import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
