@@ -1,9 +1,8 @@
 import { endsAlerts, lineOf, plainTextOf, runbookOf } from '../../api/incident.ts';
-import type { AlertReceiver, Notice } from './provider.ts';
+import { type AlertReceiver, type Notice, withPathEnd } from './provider.ts';
 
 /** An alert that nothing resolves expires after this time. */
 const maximumAgeMs = 24 * 3_600_000;
-const path = '/api/v2/alerts';
 
 /**
  * Alertmanager's own API. One alert per Canary or Source and severity, so that the next incident replaces it; a release that succeeds resolves both.
@@ -30,7 +29,8 @@ export const alertmanager: AlertReceiver = {
       startsAt: time,
       endsAt,
     }));
-    return { url: endpoint(address), json, bearer: token };
+    // The address may be Alertmanager's root or the endpoint itself.
+    return { url: withPathEnd(address, '/api/v2/alerts'), json, bearer: token };
   },
 };
 
@@ -53,12 +53,4 @@ function annotationsOf({ incident, documentation }: Notice): Record<string, stri
   if (!page) return annotations;
   // runbook_url is made a link everywhere.
   return documentation ? { ...annotations, runbook_url: page } : { ...annotations, runbook: page };
-}
-
-/** The address may be Alertmanager's root or the endpoint itself. */
-function endpoint(address: string): string {
-  if (!URL.canParse(address)) return address;
-  const url = new URL(address);
-  if (!url.pathname.endsWith(path)) url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
-  return url.href;
 }

@@ -75,3 +75,11 @@ export function noticeFacts({ incident, cluster, documentation }: Notice): Fact[
 export function isAlarm({ incident }: Notice): boolean {
   return incident.severity !== 'info';
 }
+
+/** The address with this at the end of its path, appended once. */
+export function withPathEnd(address: string, end: string): string {
+  if (!URL.canParse(address)) return address;
+  const url = new URL(address);
+  if (!url.pathname.endsWith(end)) url.pathname = `${url.pathname.replace(/\/$/, '')}${end}`;
+  return url.href;
+}

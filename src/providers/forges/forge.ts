@@ -1,7 +1,8 @@
 import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
+import { beginningOf } from '../../api/limits.ts';
 import { ForgeError } from './errors.ts';
 import { type ForgeConnection, sendToForge } from './send.ts';
-import { DESCRIPTION_LIMIT, draftPrefix, limitedBody, singleLine, TITLE_LIMIT } from './text.ts';
+import { BODY_LIMIT, CUT, DESCRIPTION_LIMIT, singleLine, TITLE_LIMIT } from './text.ts';
 import type { ForgeCall, ForgeClient, ForgeDialect, ReadPullRequest } from './types.ts';
 
 /** Pages of pull requests that are looked through: the newest thousand on Gitea, which cannot filter by branch. */
@@ -31,7 +32,8 @@ export function createForge(
       await call(`comment on #${number}`, dialect.comment(repository, number, safeBody(dialect, text)));
     },
     async closePullRequest(number) {
-      const { state } = await get(parts, number);
+      const answer = await call(`read #${number}`, dialect.get(repository, number));
+      const { state } = readWith(parts, answer, dialect.read);
       if (state === 'open') await call(`close #${number}`, dialect.close(repository, number));
       return state === 'merged' ? 'merged' : 'closed';
     },
@@ -87,11 +89,6 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
   }
 }
 
-async function get(parts: Parts, number: number): Promise<ReadPullRequest> {
-  const { dialect, repository, call } = parts;
-  return readWith(parts, await call(`read #${number}`, dialect.get(repository, number)), dialect.read);
-}
-
 async function setStatus(parts: Parts, commit: string, status: CommitStatus): Promise<void> {
   const { dialect, repository, call } = parts;
   if (!COMMIT.test(commit)) throw new ForgeError('Invalid', `${commit.slice(0, 70)} is not a full commit id`);
@@ -103,13 +100,16 @@ async function setStatus(parts: Parts, commit: string, status: CommitStatus): Pr
   }
 }
 
+/** Markdown of at most BODY_LIMIT characters that says when it was cut. */
 function safeBody(dialect: ForgeDialect, text: string): string {
-  return limitedBody(dialect.safeText?.(text) ?? text);
+  const safe = dialect.safeText?.(text) ?? text;
+  return safe.length <= BODY_LIMIT ? safe : beginningOf(safe, BODY_LIMIT - CUT.length) + CUT;
 }
 
 /** As the contract has it: without the prefix of a draft. */
 function shown({ fromFork: _, ...pull }: ReadPullRequest): PullRequest {
-  return { ...pull, title: pull.title.slice(draftPrefix(pull.title).length) };
+  const title = pull.title.replace(/^\s*(?:(?:draft|wip):\s*|\[(?:draft|wip)\]\s*|\(draft\)\s*)/i, '');
+  return { ...pull, title };
 }
 
 /** An answer of another shape is that of an unknown version, or of a proxy in between. */

@@ -130,3 +130,12 @@ export function pendingReading(detail: string): MetricReading {
 export function failedReading(detail: string): MetricReading {
   return { kind: 'error', detail };
 }
+
+/** What a text says as JSON; undefined where it is none. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -3,7 +3,7 @@ import { type KubernetesObject, present } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { HeaderMatch } from '../../api/schema.ts';
 import { parseDurationMs } from '../../api/time.ts';
-import type { RouteContext, RouteProblem, RouteReference } from '../../contracts/routing.ts';
+import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { type MeshVersion, meshVersions } from './appmesh-versions.ts';
 import { byFlaggersLabels, envoyMetrics } from './request-metrics.ts';
 import {
@@ -101,21 +101,12 @@ function objects(
       routes: [route(context, version, { name: canary, weights: { primaryWeight: 0, canaryWeight: 100 } })],
     }),
   ];
-  return made.map(({ annotations, spec, ...reference }) => ({
-    apiVersion: reference.apiVersion,
-    kind: reference.kind,
-    metadata: metadataOf(context, reference, { live, annotations }),
-    spec,
-  }));
-}
-
-function metadataOf(
-  context: RouteContext,
-  reference: RouteReference,
-  { live, annotations }: { readonly live: readonly KubernetesObject[]; readonly annotations: object },
-): KubernetesObject['metadata'] {
-  const metadata = routeMetadata(context, findObject(context, reference, live));
-  return { ...metadata, name: reference.name, annotations: { ...metadata.annotations, ...annotations } };
+  return made.map(({ annotations, spec, ...reference }) => {
+    const { apiVersion, kind, name } = reference;
+    const metadata = routeMetadata(context, findObject(context, reference, live));
+    const all = { ...metadata.annotations, ...annotations };
+    return { apiVersion, kind, metadata: { ...metadata, name, annotations: all }, spec };
+  });
 }
 
 /** A/B: a route for each match, by weight, and one that sends all other requests to the primary. Otherwise one route by weight. */

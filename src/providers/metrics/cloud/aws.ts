@@ -129,7 +129,9 @@ async function keysOfPod(identity: CloudIdentity, region: string, timeoutMs: num
       await ask({ url, method: 'POST', headers, body: new URLSearchParams(question).toString() }),
     );
   }
-  const container = containerEndpoint(environment);
+  const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: path, AWS_CONTAINER_CREDENTIALS_FULL_URI: whole } =
+    environment;
+  const container = path ? `http://169.254.170.2${path}` : whole;
   if (container) {
     const file = environment.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE;
     const token = file
@@ -144,12 +146,6 @@ async function keysOfPod(identity: CloudIdentity, region: string, timeoutMs: num
   const roles = `${machine}/meta-data/iam/security-credentials/`;
   const [name = ''] = (await ask({ url: roles, headers })).trim().split('\n');
   return keysIn(await ask({ url: `${roles}${encodeURIComponent(name)}`, headers }));
-}
-
-function containerEndpoint(environment: CloudIdentity['environment']): string | undefined {
-  const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: path, AWS_CONTAINER_CREDENTIALS_FULL_URI: url } =
-    environment;
-  return path ? `http://169.254.170.2${path}` : url;
 }
 
 /** The domain of a region's partition. */

@@ -2,7 +2,7 @@
 import { createSign } from 'node:crypto';
 import * as z from 'zod';
 import { readPrivateKey } from '../../../http/private-key.ts';
-import type { MetricAccess, MetricHttp, MetricRequest } from '../provider.ts';
+import { jsonIn, type MetricAccess, type MetricHttp, type MetricRequest } from '../provider.ts';
 import { tlsOf } from '../rest.ts';
 import { lent } from './aws.ts';
 
@@ -92,12 +92,4 @@ function tokenIn(body: Uint8Array, status: number, host: string): string {
   const parsed = tokenSchema.safeParse(jsonIn(Buffer.from(body).toString('utf8')));
   if (status === 200 && parsed.success) return parsed.data.access_token;
   throw new Error(`${host} gives no access token: HTTP ${status}`);
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

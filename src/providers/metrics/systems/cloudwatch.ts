@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { shorten } from '../../../api/limits.ts';
 import { awsDomain, awsKeys, signed } from '../cloud/aws.ts';
 import { askedMs, newestReading, onlyOne } from '../points.ts';
-import { failedReading, type MetricRequest } from '../provider.ts';
+import { failedReading, jsonIn, type MetricRequest } from '../provider.ts';
 import { below, restProvider } from '../rest.ts';
 
 const answerSchema = z.object({
@@ -72,14 +72,6 @@ function queriesOf({ query }: MetricRequest): z.infer<typeof querySchema> {
   const parsed = querySchema.safeParse(jsonIn(query));
   if (parsed.success) return parsed.data;
   throw new Error('the query is not a JSON array of MetricDataQuery');
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The longest period of the queries; CloudWatch's own is a minute. */

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { shorten } from '../../../api/limits.ts';
 import { projectOfPod, tokenOfKey, tokenOfPod } from '../cloud/google.ts';
 import { newestReading, onlyOne } from '../points.ts';
-import { failedReading, type MetricAccess, type MetricRequest } from '../provider.ts';
+import { failedReading } from '../provider.ts';
 import { below, restProvider, secretValue } from '../rest.ts';
 
 const valueSchema = z.object({
@@ -34,12 +34,17 @@ export const stackdriver = restProvider({
     const project = request.secret
       ? secretValue(request, 'project')
       : await projectOfPod(request, access.identity);
+    const key = request.secret?.serviceAccountKey;
+    const scope = 'https://www.googleapis.com/auth/monitoring.read';
+    const token = key
+      ? await tokenOfKey(key, scope, request, access)
+      : await tokenOfPod(request, access.identity);
     return {
       url: below(base, `/v3/projects/${encodeURIComponent(project)}/timeSeries:query`),
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ query: request.query, pageSize: 100 }),
-      auth: { kind: 'bearer', token: await tokenFor(request, access) },
+      auth: { kind: 'bearer', token },
     };
   },
   reading({ timeSeriesData, partialErrors }, request) {
@@ -59,10 +64,3 @@ export const stackdriver = restProvider({
     );
   },
 });
-
-async function tokenFor(request: MetricRequest, access: MetricAccess): Promise<string> {
-  const key = request.secret?.serviceAccountKey;
-  if (!key) return tokenOfPod(request, access.identity);
-  const scope = 'https://www.googleapis.com/auth/monitoring.read';
-  return tokenOfKey(key, scope, request, access);
-}
