@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseSource } from '../api/kinds/parse.ts';
 import { type KubernetesObject, namespacedName } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
-import { InputError } from '../api/problems.ts';
+import { type Findings, InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { checkSource } from '../api/source/validate.ts';
 import type { Cluster } from '../contracts/cluster.ts';
@@ -104,14 +104,17 @@ function sourceOf(
     ];
   const parsed = parseSource(object, { strict: true });
   if (!parsed.ok) return parsed.problems.map(at);
-  const nowMs = Date.now();
-  const hindrances = [
-    ...followProblems(parsed.value, nowMs),
-    ...windowProblems(parsed.value.spec.windows, nowMs),
-  ];
-  const problems = [...checkSource(parsed.value).problems, ...hindrances];
-  if (problems.length > 0) return problems.map(at);
   const source = parsed.value;
+  const { problems } = sourceFindings(source);
+  if (problems.length > 0) return problems.map(at);
   const labels = { ...source.metadata.labels, [fromFileLabel]: 'true' };
   return { ...source, metadata: { ...source.metadata, labels } };
+}
+
+/** What is wrong with a Source that could be parsed, and what is doubtful: by its fields, and by what keeps it from being followed. */
+export function sourceFindings(source: Source, options: Parameters<typeof checkSource>[1] = {}): Findings {
+  const { problems, warnings } = checkSource(source, options);
+  const nowMs = Date.now();
+  const hindrances = [...followProblems(source, nowMs), ...windowProblems(source.spec.windows, nowMs)];
+  return { problems: [...problems, ...hindrances], warnings };
 }

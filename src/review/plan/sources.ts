@@ -5,13 +5,11 @@ import { parseSource } from '../../api/kinds/parse.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { InputError, type Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
-import { checkSource } from '../../api/source/validate.ts';
 import type { CommitReader } from '../../engine/sync/read/commit-files.ts';
-import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';
-import { followProblems } from '../../git/poll/source-problems.ts';
 import { renderPlain } from '../../render/render.ts';
-import { formatProblem, type RenderedObject } from '../../render/rendered-object.ts';
+import { formatProblem } from '../../render/rendered-object.ts';
+import { sourceFindings } from '../../server/source-files.ts';
 
 /** One Source as the two sides have it; one side may lack it. */
 export interface SourcePair {
@@ -58,7 +56,8 @@ export async function sourcesIn(
     const { objects, problems, lineOf } = renderPlain([file]);
     const [unread] = problems;
     if (unread) broken.set(file.path, formatProblem(unread));
-    for (const { object, origin } of objects.filter(isSource)) {
+    for (const { object, origin } of objects) {
+      if (object.kind !== 'Source' || object.apiVersion !== apiVersionOf('Source')) continue;
       const key = namespacedName(object);
       const read = sourceOf(object);
       paths.set(key, file.path);
@@ -74,18 +73,11 @@ export async function sourcesIn(
 
 type Texts = Map<string, string>;
 
-function isSource({ object: { kind, apiVersion } }: RenderedObject): boolean {
-  return kind === 'Source' && apiVersion === apiVersionOf('Source');
-}
-
 /** The Source, or the first of what is wrong with it. */
 function sourceOf(object: KubernetesObject): Source | Problem {
   const parsed = parseSource(object);
   if (!parsed.ok) return parsed.problems[0] ?? { path: '', message: 'cannot be read' };
-  const { value } = parsed;
-  const nowMs = Date.now();
-  const hindrances = [...followProblems(value, nowMs), ...windowProblems(value.spec.windows, nowMs)];
-  return [...checkSource(value).problems, ...hindrances][0] ?? value;
+  return sourceFindings(parsed.value).problems[0] ?? parsed.value;
 }
 
 /** Sources of base that head breaks, with why: they are not removed, and the cluster keeps them as they are. Pure. */

@@ -16,11 +16,10 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import { nearest, type Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
-import { checkSource } from '../../api/source/validate.ts';
 import { windowProblems } from '../../engine/windows.ts';
-import { followProblems } from '../../git/poll/source-problems.ts';
 import { metricProvider, supportedMetricProviders } from '../../providers/metrics/table.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
+import { sourceFindings } from '../../server/source-files.ts';
 import { kubernetesProblems } from './kubernetes-objects.ts';
 
 /** `problem`: it is refused. `warning`: it is taken, perhaps not as meant. `note`: valid, but without effect in this version. */
@@ -143,11 +142,8 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
 }
 
 function sourceRemarks(source: Source, { forbidsOtherNamespaces }: KindOptions): Remark[] {
-  const checked = checkSource(source, { forbidsOtherNamespaces });
-  const nowMs = Date.now();
-  const hindrances = [...followProblems(source, nowMs), ...windowProblems(source.spec.windows, nowMs)];
-  const problems = [...checked.problems, ...hindrances];
-  return [...as('problem', problems), ...as('warning', checked.warnings)];
+  const { problems, warnings } = sourceFindings(source, { forbidsOtherNamespaces });
+  return [...as('problem', problems), ...as('warning', warnings)];
 }
 
 function addressRemarks(address: string | undefined, path: string): Remark[] {
