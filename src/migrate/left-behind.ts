@@ -3,7 +3,9 @@ import { type KubernetesObject, namespacedName, recordOf, recordsOf } from '../a
 
 /** Notes on its annotations, and on the objects of the tree that name it or its repository. */
 export function leftBehind(owner: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
-  const annotations = Object.keys(owner.metadata.annotations ?? {}).filter(isMeant);
+  const annotations = Object.keys(owner.metadata.annotations ?? {}).filter(
+    (key) => key === waveAnnotation || !bookkeeping.test(key),
+  );
   return [
     ...(annotations.length > 0
       ? [
@@ -18,10 +20,6 @@ const waveAnnotation = 'argocd.argoproj.io/sync-wave';
 /** What the tools, kubectl and Holdfast write themselves. */
 const bookkeeping =
   /^(kubectl\.kubernetes\.io|holdfast\.dev|argocd\.argoproj\.io|(\w+\.)?(toolkit\.)?fluxcd\.io)\//;
-
-function isMeant(key: string): boolean {
-  return key === waveAnnotation || !bookkeeping.test(key);
-}
 
 interface Named {
   readonly kind?: string;

@@ -8,7 +8,7 @@ import {
   recordsOf,
 } from '../api/kubernetes.ts';
 import { listNames } from '../api/limits.ts';
-import { InputError, type Problem } from '../api/problems.ts';
+import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
@@ -191,9 +191,13 @@ async function planFromSource(
       'spec.apply is false: another tool applies its objects, so that there is nothing to hand back';
     return { name: title, stops: [], notes: [note], steps: [] };
   }
-  const made = valid && !owner ? toolObjects(former.kind, valid) : undefined;
+  const isArgo = former.kind === 'Application';
+  const made = valid && !owner ? (isArgo ? argoOfSource : fluxOfSource)(valid) : undefined;
   // What is wrong with the Source, else what of it the other tool cannot say.
-  const found = parsed?.ok === false ? parsed.problems.map(stopOf) : (made?.stops ?? []);
+  const found =
+    parsed?.ok === false
+      ? parsed.problems.map(({ path, message }) => ({ field: path, message }))
+      : (made?.stops ?? []);
   const stops = [
     ...(source ? found.map((stop) => stopLine(tree, source, stop)) : []),
     ...namespaceStops(tree, [source, owner]),
@@ -202,17 +206,9 @@ async function planFromSource(
   if (stops.length > 0) return { name: title, stops, notes: [], steps: [] };
 
   const facts = connection && (await readFacts(connection, { former, dependsOn: [] }));
-  const tool = former.kind === 'Application' ? argoFromSource : fluxFromSource;
+  const tool = isArgo ? argoFromSource : fluxFromSource;
   const steps = fromSourceSteps(tool, { ...subject, files: tree.files, wanted: made?.objects ?? [], facts });
   return { name: title, stops: [], notes: made?.notes ?? [], steps: placeSteps(steps) };
-}
-
-function toolObjects(kind: FormerOwner['kind'], source: Source): ReturnType<typeof fluxOfSource> {
-  return kind === 'Application' ? argoOfSource(source) : fluxOfSource(source);
-}
-
-function stopOf({ path, message }: Problem): Stop {
-  return { field: path, message };
 }
 
 function stopLine({ at }: MoveTree, { origin }: Placed, { field, message }: Stop): string {
@@ -264,7 +260,8 @@ async function planToSource(
       steps: [],
     };
 
-  const facts = cluster && (await readFacts(cluster.connection, factsQuery(subject)));
+  const query = { former, repository: named, dependsOn: dependenciesOf(subject) };
+  const facts = cluster && (await readFacts(cluster.connection, query));
   const credentials = await credentialsFor(subject, cluster?.connection);
   const made = owner && sourceFrom(tree, { former, owner, repository, credentials, facts });
   if (made && made.stops.length > 0) return { name, stops: made.stops, notes: [], steps: [] };
@@ -353,12 +350,6 @@ function earlyStops(tree: MoveTree, { owner, source, former }: Subject): string[
       `${at(same.origin, '')}: is a Source of the same name that does not adopt objects; rename one of them`,
     );
   return found;
-}
-
-function factsQuery(subject: Subject): FactsQuery {
-  const { former, owner } = subject;
-  const repository = owner && repositoryOf(owner.object);
-  return { former, repository, dependsOn: dependenciesOf(subject) };
 }
 
 /** In a file a field may be there without a value. */

@@ -4,7 +4,6 @@ import { parseCanary } from '../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import type { RouteKind } from '../../contracts/routing.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 import { watchedKinds } from '../../workload/kinds.ts';
@@ -78,26 +77,22 @@ export function usedBy(canaries: readonly Canary[], defaultProvider: string): Us
   };
 }
 
-/** Kinds that the providers in use write, once each. */
-function routeKindsOf(canaries: readonly Canary[], defaultProvider: string): Map<string, RouteKind[]> {
-  const providers = new Set(canaries.map(({ spec }) => spec.provider ?? defaultProvider));
-  return new Map([...providers].sort().map((name) => [name, [...(routerFor(name)?.kinds ?? [])]]));
-}
-
 /** Whether the cluster serves what the providers in use write. */
 export async function checkProviders(
   client: Pick<ClusterClient, 'resolve'>,
   canaries: readonly Canary[],
   defaultProvider: string,
 ): Promise<CheckLine[]> {
-  const lines = [...routeKindsOf(canaries, defaultProvider)].map(async ([provider, kinds]) => {
+  const providers = new Set(canaries.map(({ spec }) => spec.provider ?? defaultProvider));
+  const lines = [...providers].sort().map(async (provider) => {
     const subject = `provider ${provider}`;
     if (sharesWorkload(provider)) return ok(subject, 'needs only the workload itself');
-    if (!routerFor(provider)) {
+    const router = routerFor(provider);
+    if (!router) {
       const detail = `is not supported by this version; supported: ${supportedProviders().join(', ')}`;
       return bad('failed', subject, detail, { actor: 'author' });
     }
-    for (const { apiVersion, kind } of kinds) {
+    for (const { apiVersion, kind } of router.kinds) {
       try {
         await client.resolve(apiVersion, kind);
       } catch (error) {
@@ -107,7 +102,7 @@ export async function checkProviders(
         return bad('failed', subject, detail, { actor: 'administrator', act });
       }
     }
-    const served = kinds.map(({ kind, apiVersion }) => `${kind} of ${apiVersion} is served`);
+    const served = router.kinds.map(({ kind, apiVersion }) => `${kind} of ${apiVersion} is served`);
     return ok(subject, served.join(', ') || 'needs only Services');
   });
   return Promise.all(lines);

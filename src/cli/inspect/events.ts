@@ -114,7 +114,8 @@ export async function scopeOf(
     );
   const sets = new Set(sources.map(applySetId));
   const members = canaries.filter(({ metadata }) => sets.has(metadata.labels?.[partOfLabel] ?? ''));
-  const namespaces = own === undefined ? undefined : new Set([own, ...members.map(namespaceOf)]);
+  const namespacesOf = members.map(({ metadata }) => metadata.namespace ?? '');
+  const namespaces = own === undefined ? undefined : new Set([own, ...namespacesOf]);
   return {
     concern: concernOf([...objects, ...members]),
     namespaces: namespaces && [...namespaces],
@@ -125,10 +126,6 @@ export async function scopeOf(
 
 function canariesOf(namespace: string | undefined): string {
   return namespace === undefined ? 'Canaries of other namespaces' : `Canaries of namespace ${namespace}`;
-}
-
-function namespaceOf({ metadata }: KubernetesObject): string {
-  return metadata.namespace ?? '';
 }
 
 /** What may not be listed is noted, where it has a name here; else that is the error. */

@@ -93,7 +93,12 @@ const columns: ReadonlyArray<TableColumn<Row>> = [
   { title: 'HEALTH', value: ({ node }) => node.health, tone: ({ node }) => tones[node.health] },
   { title: 'ROLE', value: ({ node }) => node.role ?? '' },
   { title: 'ALSO WRITTEN BY', value: ({ node }) => node.owner, least: 15 },
-  { title: 'DETAIL', value: detailOf, least: 20 },
+  {
+    title: 'DETAIL',
+    value: ({ node: { detail, drift } }) =>
+      [detail, drift && !detail.includes(drift) ? `changed: ${drift}` : ''].filter(Boolean).join('; '),
+    least: 20,
+  },
 ];
 
 const tones: Readonly<Record<TreeNode['health'], Tone>> = {
@@ -103,10 +108,6 @@ const tones: Readonly<Record<TreeNode['health'], Tone>> = {
   missing: 'bad',
   unknown: 'quiet',
 };
-
-function detailOf({ node: { detail, drift } }: Row): string {
-  return [detail, drift && !detail.includes(drift) ? `changed: ${drift}` : ''].filter(Boolean).join('; ');
-}
 
 function rowsOf(root: TreeNode, { isAscii }: Screen): Row[] {
   const [branch, last, line] = isAscii ? ['|- ', '`- ', '|  '] : ['├─ ', '└─ ', '│  '];

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { InputError } from '../../api/problems.ts';
 import { adoptionExitCode, adoptionLines, adoptionRow } from '../../migrate/flagger/adoption-plan.ts';
 import { readCanaries } from '../../migrate/flagger/read-canaries.ts';
@@ -38,22 +38,27 @@ export const migrateCommand: CliCommand = {
       .action(async (flags: PlanFlags) =>
         emit(await withConnection(flags, context, (on) => planAdoption(on, flags)), context),
       );
-    withMoveFlags(
-      command
-        .command('steps')
-        .summary('the steps from Flux or Argo CD to a Source')
-        .description(
-          'Print the next commit, and the commands, that migrate Kustomizations or Applications to Sources. Writes nothing.\n\nExit codes: 0 everything is migrated, 1 something is refused, 2 error, 3 steps remain.',
-        )
-        .argument('<path>', 'file or folder with the Kustomizations or Applications')
-        .addOption(
-          new Option('--from <tool>', 'the tool to migrate from')
-            .choices(['flux', 'argocd'])
-            .makeOptionMandatory(),
-        ),
-    ).action(async (path: string, flags: StepsFlags) => {
-      emit(await move({ tool: flags.from, path, isBack: false }, flags, context), context);
-    });
+    withProgramFlags(
+      withClusterFlags(
+        command
+          .command('steps')
+          .summary('the steps from Flux or Argo CD to a Source')
+          .description(
+            'Print the next commit, and the commands, that migrate Kustomizations or Applications to Sources. Writes nothing.\n\nExit codes: 0 everything is migrated, 1 something is refused, 2 error, 3 steps remain.',
+          )
+          .argument('<path>', 'file or folder with the Kustomizations or Applications')
+          .addOption(
+            new Option('--from <tool>', 'the tool to migrate from')
+              .choices(['flux', 'argocd'])
+              .makeOptionMandatory(),
+          )
+          .option('--offline', 'do not contact a cluster, so that no step is verified'),
+      ),
+    )
+      .addOption(outputOption())
+      .action(async (path: string, flags: StepsFlags) => {
+        emit(await move({ tool: flags.from, path, isBack: false }, flags, context), context);
+      });
   },
 };
 
@@ -79,13 +84,6 @@ async function planAdoption(connection: Connection, flags: PlanFlags): Promise<C
       ? `${adoptionLines(plan, screen).join('\n')}\n`
       : formatOutput('AdoptionPlan', plan, flags.output);
   return { stdout, stderr, exitCode: adoptionExitCode(plan) };
-}
-
-/** Adds them. */
-function withMoveFlags(command: Command): Command {
-  return withProgramFlags(
-    withClusterFlags(command.option('--offline', 'do not contact a cluster, so that no step is verified')),
-  ).addOption(outputOption());
 }
 
 interface OldFlags {

@@ -87,8 +87,10 @@ export async function waitFor(
   const rest = await pollUntil(clock, leftMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
-    const isMeant = isAbout(status, options.commit);
     const commit = status.run?.commit;
+    const { commit: wanted } = options;
+    const isMeant =
+      wanted === undefined || [status.lastAppliedCommit, commit].some((one) => one?.startsWith(wanted));
     if (isMeant && commit) seen = { commit, subject: commitSubject(canary, commit) };
     const end = isMeant ? restOf(canary, options.commit) : pastRelease(status, options.commit, seen);
     if (end) return { canary, status, ...end };
@@ -133,10 +135,6 @@ interface End {
   readonly message: string | undefined;
   /** Of a failure. */
   readonly why?: string | undefined;
-}
-
-function isAbout({ lastAppliedCommit, run }: CanaryStatus, commit: string | undefined): boolean {
-  return commit === undefined || [lastAppliedCommit, run?.commit].some((one) => one?.startsWith(commit));
 }
 
 /**

@@ -93,7 +93,10 @@ type Rule = (before: KubernetesObject | undefined, after: KubernetesObject) => O
 const rulesByKind: Readonly<Record<string, Rule | undefined>> = {
   CustomResourceDefinition: (before, after) => (before ? crdVersions(before, after) : []),
   PersistentVolumeClaim: (before, after) => (before ? volumeSize(before, after) : []),
-  Job: jobRuns,
+  Job: (before) =>
+    before
+      ? []
+      : [oneWay('jobRuns', 'it runs as soon as it is applied, and a revert does not undo what it did')],
   Service: (before, after) => (before ? serviceType(before, after) : []),
   ConfigMap: frozenConfig,
   Secret: frozenConfig,
@@ -165,12 +168,6 @@ function volumeSize(before: KubernetesObject, after: KubernetesObject): OneWayFi
       },
     ];
   return [oneWay('volumeSize', `the volume grows from ${old} to ${now} and cannot shrink again`)];
-}
-
-function jobRuns(before: KubernetesObject | undefined): OneWayFinding[] {
-  if (before) return [];
-  const message = 'it runs as soon as it is applied, and a revert does not undo what it did';
-  return [oneWay('jobRuns', message)];
 }
 
 function serviceType(before: KubernetesObject, after: KubernetesObject): OneWayFinding[] {
