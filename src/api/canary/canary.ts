@@ -187,11 +187,6 @@ export function mirrors({ analysis, service }: Canary['spec'], provider: string)
   return analysis.mirror === true && keepsSessions(provider) && service?.appProtocol?.toLowerCase() !== 'tcp';
 }
 
-/** Whether this provider copies requests to the canary before the first step of its weight; others copy them in blue/green only. */
-export function mirrorsBeforeSteps(provider: string): boolean {
-  return provider === 'istio';
-}
-
 /** Milliseconds a workload may stay without progress: 600 s if absent. */
 export function progressDeadlineMs(canary: Canary): number {
   return (canary.spec.progressDeadlineSeconds ?? 600) * 1_000;

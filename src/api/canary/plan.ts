@@ -8,7 +8,6 @@ import {
   failureThreshold,
   metricWindowMs,
   mirrors,
-  mirrorsBeforeSteps,
   progressDeadlineMs,
 } from './canary.ts';
 
@@ -129,7 +128,8 @@ function strategyOf(canary: Canary, provider: string): Strategy {
   const steps = analysis.stepWeights;
   const more = {
     ...(hasMatch ? { matched: true as const } : {}),
-    ...(mirrors(canary.spec, provider) && mirrorsBeforeSteps(provider) ? { mirror: true as const } : {}),
+    // Other providers copy requests in blue/green only.
+    ...(provider === 'istio' && mirrors(canary.spec, provider) ? { mirror: true as const } : {}),
   };
   if (steps && steps.length > 0) {
     const maxWeight = Math.min(100, Math.max(...steps));

@@ -1,4 +1,5 @@
 import { trafficAt } from '../../api/canary/plan.ts';
+import { present } from '../../api/kubernetes.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import {
@@ -41,7 +42,8 @@ export function initializing(context: Context, state: Initializing): Outcome {
   const head = (startsFromLedger ? ledger : context.head) ?? underWay(context, state.run);
   const here = { ...state, kind: 'Initializing' as const };
   if (!head) return stay(here, withoutHead(context));
-  const begun = state.run?.digest === head.digest ? state.run : beginFirst(context, head);
+  const first = () => ({ ...begin(context, head), ...present({ recordsAfter: earlierRecords(world) }) });
+  const begun = state.run?.digest === head.digest ? state.run : first();
   const saved = soundRecord(world, head.digest) ? {} : act({ type: 'SaveRecord', digest: head.digest });
   if (world.primary?.digest !== head.digest)
     return stay({ ...here, run: begun }, saved, firstWrite(context, head));
@@ -50,11 +52,6 @@ export function initializing(context: Context, state: Initializing): Outcome {
   const primary = bringUp(context);
   if (primary.isReady) return stay(next, saved, handOver(context, head, run));
   return stay(next, saved, act(...primary.actions), wait(context, head, run));
-}
-
-function beginFirst(context: Context, head: ReleaseView): Run {
-  const recordsAfter = earlierRecords(context.world);
-  return { ...begin(context, head), ...(recordsAfter === undefined ? {} : { recordsAfter }) };
 }
 
 /** Whether the primary is ready with the pods that the target has now: a scaler may have scaled the target far above its minReplicas. */

@@ -76,11 +76,6 @@ export const service: WorkloadKind = {
   view: viewService,
 };
 
-/** The target that a primary of Flagger's was made from: the primary's content, everything else as in Git or the cluster. */
-export function adoptedService(primary: KubernetesObject, target: KubernetesObject): KubernetesObject {
-  return { ...target, spec: serviceContent(primary.spec) };
-}
-
 /**
  * Whether a primary is a copy that Flagger created and whose owner it removed at the promotion (flagger-behaviour 2.10): without an owner, under
  * the name that a Canary has from its target.

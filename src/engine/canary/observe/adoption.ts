@@ -10,6 +10,7 @@ import {
   isService,
   isTracked,
   type Release,
+  serviceContent,
 } from '../../../release/release.ts';
 import type { AdoptableView } from '../../../rollout/world.ts';
 import {
@@ -22,7 +23,7 @@ import {
 } from '../../../workload/adopted-target.ts';
 import { adoptedRevision, latestRevisionOf, primaryRevisionOf } from '../../../workload/knative/knative.ts';
 import { templateTimeMs } from '../../../workload/pods/pods.ts';
-import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
+import { isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import { revisionKind } from '../../../workload/shared/workload-kind.ts';
@@ -94,7 +95,8 @@ async function compare(
 ): Promise<AdoptableView | undefined> {
   const { canary, world } = observation;
   const { secretKey, tracksConfig } = options;
-  const copies = await generatedCopies(options, observation, primary);
+  const named = await readConfigs(options.cluster, observation.view.namespace, possibleCopies(primary));
+  const copies = named.filter((object) => isGenerated(object, canary));
   const live = wasMadeFrom({ primary, target, head, observation }, () =>
     adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels }),
   );
@@ -136,7 +138,7 @@ function wasMadeFrom(
   { primary, head, observation }: Pair & { readonly observation: Observation },
   ofWorkload: () => KubernetesObject,
 ): KubernetesObject | undefined {
-  if (isService(primary)) return adoptedService(primary, head.target);
+  if (isService(primary)) return { ...head.target, spec: serviceContent(primary.spec) };
   if (!isKnative(primary)) return ofWorkload();
   const revision = observation.view.get(revisionKind, primaryRevisionOf(primary) ?? '');
   return revision && adoptedRevision(revision, head.target);
@@ -147,16 +149,6 @@ function newestOf(target: KubernetesObject, head: Release): Release | undefined 
   const newest = latestRevisionOf(target);
   if (newest === undefined || newest !== primaryRevisionOf(target)) return undefined;
   return { ...head, target: wantedTarget(target) };
-}
-
-/** The copies that the primary's pods name and that were made for this Canary. */
-async function generatedCopies(
-  { cluster }: AdoptionOptions,
-  { canary, view }: Observation,
-  primary: KubernetesObject,
-): Promise<KubernetesObject[]> {
-  const found = await readConfigs(cluster, view.namespace, possibleCopies(primary));
-  return found.filter((object) => isGenerated(object, canary));
 }
 
 /** A release from Git as it is in the cluster: with defaults, and config that is not in Git; undefined when the API server would not take it. */

@@ -29,11 +29,16 @@ export const adoptionPerformers = {
    * their release. The primary comes last: its digest completes the takeover.
    */
   async AdoptPrimary(context, { digest }) {
-    const { canary, primary, view } = context.observation;
+    const { canary, primary, target, view } = context.observation;
     if (!primary) throw new StaleView('the primary');
     await ensureFresh(context);
     const revision = primaryRevisionOf(primary);
-    if (isKnative(primary) && revision !== undefined) return adoptRevision(context, { digest, revision });
+    // Both sides are one object: an annotation names the release of the primary's revision.
+    if (isKnative(primary) && revision !== undefined) {
+      if (!target) throw new StaleView('the target');
+      const annotations = primaryAnnotations(target, { digest, revision });
+      return patchRollout(context, target, { metadata: { annotations } });
+    }
     const { release } = await bytesOf(context, digest);
     const marks = { labels: ownLabels(canary), annotations: releaseAnnotations(release) };
     const stamp = configStamp(release);
@@ -50,16 +55,6 @@ export const adoptionPerformers = {
     return takeOver(context, referenceOf(primary), { ...marks, annotations });
   },
 } satisfies Partial<Performers>;
-
-/** For Knative, where both sides are one object: an annotation names the release of the primary's revision. */
-async function adoptRevision(
-  context: ActionContext,
-  mark: { readonly digest: string; readonly revision: string },
-): Promise<boolean> {
-  const { target } = context.observation;
-  if (!target) throw new StaleView('the target');
-  return patchRollout(context, target, { metadata: { annotations: primaryAnnotations(target, mark) } });
-}
 
 /** Routes as they are going to be written: what Flagger wrote beside that, as the class of an ingress, is never taken out. */
 async function knownRoutes(context: ActionContext): Promise<KubernetesObject[]> {

@@ -10,7 +10,6 @@ import {
 import { limits, shorten } from '../../../api/limits.ts';
 import { type Source, type SourceStatus, sourceTimeoutMs } from '../../../api/source/source.ts';
 import { soonest } from '../../../api/time.ts';
-import type { EventNews } from '../../../contracts/cluster.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
 import {
@@ -131,14 +130,12 @@ async function writeNow(context: SourceContext, watch: SourceWatch | undefined):
     state.owed = incident;
     parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
     // Nothing else would tell it: the status stays as it was.
-    if (!transient) parts.events.emit(source, { type: 'Warning', reason, message: unwritten(message) });
+    const unwritten = `the status of the Source cannot be written, so that it says nothing of what is done: ${message}`;
+    if (!transient) parts.events.emit(source, { type: 'Warning', reason, message: unwritten });
     return;
   }
   report(context, source, { next, lost: fieldsLost(patch, next, stored), incident });
 }
-
-const unwritten = (why: string) =>
-  `the status of the Source cannot be written, so that it says nothing of what is done: ${why}`;
 
 /** What a write of the status says that was not said before. */
 function report(
@@ -154,7 +151,10 @@ function report(
     readonly incident: Incident | undefined;
   },
 ): void {
-  if (lost.length > 0 && `${lost}` !== `${state.lost}`) parts.events.emit(source, outdated(lost));
+  if (lost.length > 0 && `${lost}` !== `${state.lost}`) {
+    const message = `the installed CRD of Source dropped status fields (${lost.join(', ')}); run: ${applyCrds}`;
+    parts.events.emit(source, { type: 'Warning', reason: 'SchemaOutdated', message });
+  }
   state.lost = lost;
   const answers = lost.includes('answers') ? [] : newsOfAnswers(source.status, next);
   for (const news of answers) parts.events.emit(source, news);
@@ -187,11 +187,6 @@ function withStatusNow({ parts, source, state }: SourceContext): Source {
 function fieldsLost(patch: object, next: SourceStatus, stored: KubernetesObject): string[] {
   const [said, kept] = [recordOf(next), recordOf(stored.status)];
   return Object.keys(patch).filter((field) => said[field] !== undefined && kept[field] === undefined);
-}
-
-function outdated(lost: readonly string[]): EventNews {
-  const message = `the installed CRD of Source dropped status fields (${lost.join(', ')}); run: ${applyCrds}`;
-  return { type: 'Warning', reason: 'SchemaOutdated', message };
 }
 
 function fetchedNews({ head, problem }: SourceState): News {
