@@ -41,16 +41,15 @@ export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
     leadingSinceMs,
     liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig }),
     adoption: createAdoption({ cluster, dryRun, secretKey, tracksConfig }),
-    flagger: watchFlagger(openWatch, clock, flaggerNamespacesOf(options)),
+    // Flagger is told by names and labels, which others may use in namespaces of their own.
+    flagger: watchFlagger(
+      openWatch,
+      clock,
+      options.flaggerNamespaces?.length ? options.flaggerNamespaces : namespacesOf(options),
+    ),
     freezes: watchFreezes(openWatch, namespacesOf(options), wiring.ownNamespace),
     isShadow: options.shadow === true,
   };
-}
-
-/** Flagger is told by names and labels, which others may use in namespaces of their own. */
-function flaggerNamespacesOf(options: EngineWiring['options']): readonly string[] {
-  const { flaggerNamespaces = [] } = options;
-  return flaggerNamespaces.length > 0 ? flaggerNamespaces : namespacesOf(options);
 }
 
 function engineOptions(options: EngineWiring['options']) {

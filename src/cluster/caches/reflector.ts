@@ -175,16 +175,14 @@ function isRefreshed({ refresh, connection, health }: Progress): boolean {
 function noteEnd(options: ReflectorOptions, progress: Progress, error: unknown): void {
   const { health, toldRefusal } = progress;
   const isQuiet = progress.connection.abortedHere();
-  if (isQuiet) noteSilence(progress);
-  health.lastError = failureOf(error, isQuiet ? options.tuning.silenceMs : undefined);
+  if (isQuiet) progress.silences += 1;
+  // One silence is a dead connection. After two the server waits for a version it never reaches: it was restored from a backup.
+  if (isQuiet && progress.silences >= 2) progress.position.stateDue = true;
+  const message = error instanceof Error ? error.message : 'unknown error';
+  health.lastError = isQuiet ? `no data for ${options.tuning.silenceMs} ms` : message;
   health.refused = isApiError(error, 'forbidden', 'unknownKind');
   progress.toldRefusal = health.refused ? health.lastError : undefined;
   report(options, health.lastError, isQuiet || (health.refused && health.lastError === toldRefusal));
-}
-
-function failureOf(error: unknown, silenceMs: number | undefined): string {
-  if (silenceMs !== undefined) return `no data for ${silenceMs} ms`;
-  return error instanceof Error ? error.message : 'unknown error';
 }
 
 /**
@@ -196,12 +194,6 @@ function report({ logger, selection }: ReflectorOptions, reason: string, isNoNew
   const fields = { apiVersion, kind, namespace, reason };
   if (isNoNews) logger.debug(fields, 'watch ended again; reopening it');
   else logger.warn(fields, 'watch ended; reconnecting');
-}
-
-/** One silence is a dead connection. After two the server waits for a version it never reaches: it was restored from a backup. */
-function noteSilence(progress: Progress): void {
-  progress.silences += 1;
-  if (progress.silences >= 2) progress.position.stateDue = true;
 }
 
 function sessionOptions(

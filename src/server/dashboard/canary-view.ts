@@ -28,6 +28,8 @@ export function canaryView(canary: KubernetesObject, parts: CanaryParts): Canary
     full;
   const { spec } = canary as Canary;
   const state = full.postPromotion;
+  const ready = conditionOf(full, 'Ready')?.reason ?? '';
+  const act = actOn(ready, state?.state === 'Held');
   return {
     row: canaryRow(canary, sourceOf),
     target: spec.targetRef.name && `${spec.targetRef.kind ?? 'Deployment'} ${spec.targetRef.name}`,
@@ -42,7 +44,7 @@ export function canaryView(canary: KubernetesObject, parts: CanaryParts): Canary
       const { time, outcome, severity, reason, message } = incident;
       return { time, outcome, severity, reason, message, facts: factsOf(incident, documentation) };
     }),
-    advice: adviceOn(conditionOf(full, 'Ready')?.reason ?? '', state?.state === 'Held'),
+    advice: act === undefined ? '' : `${act} (${runbookOf(ready)})`,
     requests,
     timeline,
     pods,
@@ -56,11 +58,6 @@ function subjectsIn(canary: KubernetesObject): Record<string, string> {
   return Object.fromEntries(
     named.flatMap(({ commit, subject }) => (commit && subject ? [[commit, subject]] : [])),
   );
-}
-
-function adviceOn(reason: string, isHeld: boolean): string {
-  const act = actOn(reason, isHeld);
-  return act === undefined ? '' : `${act} (${runbookOf(reason)})`;
 }
 
 /** Both sides of a Canary as they are in the cluster. */

@@ -133,7 +133,9 @@ export function canaryFeed(person: Viewer, namespace: string, name: string): Fee
   const viewer = rememberingKinds(person);
   const { model, documentation } = viewer;
   return objectFeed(viewer, { kind: 'Canary', namespace, name }, async (stored, rights) => {
-    const canary = withTarget(stored);
+    // The CRD lets a Canary in that has no spec; its status says what is wrong with it.
+    const spec = { targetRef: { name: '' }, ...(stored.spec as Partial<Canary['spec']>) };
+    const canary = { ...stored, spec };
     const [requests, pods, changes] = await Promise.all([
       requestsFor(viewer, canary),
       podSection(viewer, rights, canary),
@@ -156,11 +158,6 @@ export function canaryFeed(person: Viewer, namespace: string, name: string): Fee
       key: JSON.stringify({ ...view, timeline: [timesSeconds.slice(0, -1), rest] }),
     };
   });
-}
-
-/** The CRD lets a Canary in that has no spec; its status says what is wrong with it. */
-function withTarget(canary: KubernetesObject): KubernetesObject {
-  return { ...canary, spec: { targetRef: { name: '' }, ...(canary.spec as Partial<Canary['spec']>) } };
 }
 
 /** One Source. */

@@ -176,17 +176,15 @@ function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly Ku
       metric.reset();
       for (const canary of sources.canaries()) {
         for (const { name: check, value } of canaryStatus(canary).checks ?? []) {
-          if (value !== undefined) metric.set({ ...named(canary), metric: check }, inUnitOf(check, value));
+          if (value === undefined) continue;
+          // Flagger shows the built-in duration in seconds; checks have it in milliseconds.
+          const isDuration = nameOfMetric(check) === 'request-duration';
+          metric.set({ ...named(canary), metric: check }, isDuration ? value / 1000 : value);
         }
       }
     },
     ['name', 'namespace', 'metric'],
   );
-}
-
-/** Flagger shows the built-in duration in seconds; checks have it in milliseconds. */
-function inUnitOf(check: string, value: number): number {
-  return nameOfMetric(check) === 'request-duration' ? value / 1000 : value;
 }
 
 /** Conditions that alarms are made of; the others follow from them. */

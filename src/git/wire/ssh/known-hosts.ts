@@ -67,7 +67,9 @@ function readLine(content: string): Line | undefined {
   // The key repeats its type in its first field.
   if (key.length < 4 + type.length || key.readUInt32BE() !== Buffer.byteLength(type)) return undefined;
   if (key.toString('latin1', 4, 4 + type.length) !== type) return undefined;
-  const isFor = hosts.startsWith('|') ? hashed(hosts) : listed(hosts);
+  const isFor = hosts.startsWith('|')
+    ? hashed(hosts)
+    : (host: string) => isListed(hosts.toLowerCase().split(','), host);
   return isFor && { marker, isFor, type, key };
 }
 
@@ -76,9 +78,4 @@ function hashed(hosts: string): Line['isFor'] | undefined {
   const [, salt = '', digest = ''] = /^\|1\|([A-Za-z0-9+/=]+)\|([A-Za-z0-9+/=]+)$/.exec(hosts) ?? [];
   if (!digest) return undefined;
   return (host) => createHmac('sha1', Buffer.from(salt, 'base64')).update(host).digest('base64') === digest;
-}
-
-function listed(hosts: string): Line['isFor'] {
-  const patterns = hosts.toLowerCase().split(',');
-  return (host) => isListed(patterns, host);
 }
