@@ -10,7 +10,7 @@ import { scheduleProblem } from '../git/poll/schedule.ts';
 import { workloadProviders } from '../providers/routing/table.ts';
 import type { ListenAddress } from '../server/http/http-server.ts';
 import { DEFAULT_CLUSTER_NAME } from '../server/options.ts';
-import { isLogLevel } from '../server/process.ts';
+import { logLevels } from '../server/process.ts';
 import { defaultSelectorLabels } from '../workload/shared/metadata.ts';
 import {
   commaList,
@@ -206,7 +206,7 @@ function cron(text: string): string {
 }
 
 function logLevel(text: string): string {
-  if (isLogLevel(text)) return text;
+  if (logLevels.includes(text)) return text;
   throw new InvalidArgumentError('must be trace, debug, info, warn, error, fatal or silent.');
 }
 

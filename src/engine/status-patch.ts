@@ -12,16 +12,12 @@ export function mergePatchOf(before: object, after: object): Record<string, unkn
   const patch: Record<string, unknown> = {};
   const [from, to] = [before as Fields, after as Fields];
   for (const field of new Set([...Object.keys(from), ...Object.keys(to)])) {
-    const change = changeOf(from[field], to[field]);
+    const [old, now] = [from[field], to[field]];
+    if (isDeepStrictEqual(old, now)) continue;
+    const change = isRecord(old) && isRecord(now) ? mergePatchOf(old, now) : (now ?? null);
     if (change !== undefined) patch[field] = change;
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
-}
-
-function changeOf(before: unknown, after: unknown): unknown {
-  if (after === undefined) return before === undefined ? undefined : null;
-  if (isRecord(before) && isRecord(after)) return mergePatchOf(before, after);
-  return isDeepStrictEqual(before, after) ? undefined : after;
 }
 
 /** As the API server returns it: without fields that are undefined, and with U+FFFD, as in Go, for half of a character in what others wrote. */

@@ -135,18 +135,14 @@ function isIt(document: Document, { kind, name, namespace }: Identity): boolean 
 
 /** In the style of the text that it was read from, and with its line ends. */
 function asText(document: Document, text: string): string {
-  const lines = document.toString(styleOf(text));
-  return text.includes('\r\n') ? lines.replaceAll('\n', '\r\n') : lines;
-}
-
-/** As the file is written: lists below their key or beside it, braces with or without spaces. */
-function styleOf(text: string) {
+  // Lists below their key or beside it, braces with or without spaces.
   const [, key = '', dash = '  '] = /^( *)[\w-]+:[^\S\n]*\n( *)- /m.exec(text) ?? [];
-  return {
+  const lines = document.toString({
     lineWidth: 0,
     indentSeq: dash.length > key.length,
     flowCollectionPadding: !/[{[][^\s{}[\]]/.test(text),
-  };
+  });
+  return text.includes('\r\n') ? lines.replaceAll('\n', '\r\n') : lines;
 }
 
 // A unified diff of small texts. Pure.

@@ -3,17 +3,17 @@
  * happens next. `step` runs it, and docs/guides/states.md is generated from it.
  */
 
-import { type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
+import { ALL, type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
 import type { Context, StateKind, StateOf } from './state.ts';
-import { analysing, analysingPrefers } from './states/analysing.ts';
+import { analysing } from './states/analysing.ts';
 import { ending, endingPrefers } from './states/ending.ts';
 import type { HeadRule } from './states/head.ts';
 import { held, heldPrefers } from './states/held.ts';
 import { initializing } from './states/initializing.ts';
 import { converging, convergingPrefers, promoting, promotingPrefers } from './states/promoting.ts';
-import { resting, restingPrefers } from './states/resting.ts';
+import { resting } from './states/resting.ts';
 import { revertFailed, revertFailedPrefers, reverting, revertingPrefers } from './states/reverting.ts';
-import { starting, startingPrefers, waiting, waitingPrefers } from './states/starting.ts';
+import { starting, startingPrefers, waiting } from './states/starting.ts';
 import { verifying } from './states/verifying.ts';
 
 /** A state. Its texts are part of the docs. */
@@ -56,7 +56,9 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     phase: 'Initialized, Succeeded or Failed',
     meaning: 'no release is under way',
     serves: 'the primary with the last-known-good',
-    prefers: restingPrefers,
+    // A switch of providers may be moving it (see moving.ts).
+    prefers: ({ world: { status, primary } }) =>
+      status.move || !primary?.digest ? STAY : { kind: 'all', side: 'primary', reapply: true },
     head: 'ownRule',
     followsHead: 'a new release is started unless it was rejected',
     deadline: 'none: nothing to wait for',
@@ -69,7 +71,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     phase: 'Waiting (the previous phase until the first answer)',
     meaning: 'a window is closed, or confirm-rollout has not approved',
     serves: 'the primary with the last-known-good; the canary if the release is to be tried on the primary',
-    prefers: waitingPrefers,
+    prefers: (_, { run }) => (run.side === 'primary' ? ALL.canary : ALL.primary),
     head: 'replaces',
     followsHead: 'a newer commit replaces it; the last-known-good or a rejected release ends it',
     deadline: 'the opening of the window; the deadline of the gate, which fails the release',
@@ -96,7 +98,11 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     phase: 'Progressing or WaitingPromotion',
     meaning: 'the release goes through its steps and checks',
     serves: 'both, by the weight of the last step',
-    prefers: analysingPrefers,
+    // With both sides in one workload a step takes several writes, and it is written again if it was changed.
+    prefers: ({ world: { route, sharesWorkload } }) => {
+      const percent = route?.canaryWeight ?? 0;
+      return sharesWorkload && percent > 0 ? { kind: 'share', side: 'canary', percent } : STAY;
+    },
     head: 'replaces',
     followsHead: 'a newer commit replaces it; the last-known-good or a rejected release ends it',
     deadline:

@@ -13,12 +13,8 @@ interface LoggedError {
   readonly stack?: string;
 }
 
-const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
-
 /** Levels that --log-level takes. */
-export function isLogLevel(level: string): boolean {
-  return levels.includes(level);
-}
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 /** JSON lines on standard output, or readable ones on a terminal. Nothing is written by a worker, so that the last line is never lost. */
 export async function createLog(level: string, stream: NodeJS.WriteStream = process.stdout): Promise<Logger> {

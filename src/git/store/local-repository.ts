@@ -150,9 +150,12 @@ const inflated = promisify(inflate);
 /** A folder of objects, and its alternates. */
 async function objectFolders(objects: string): Promise<readonly string[]> {
   const folders = [objects];
-  for (const folder of folders)
-    for (const other of await borrowedBy(folder))
+  for (const folder of folders) {
+    const text = await readFile(join(folder, 'info', 'alternates'), 'utf8').catch(() => '');
+    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    for (const other of lines.map((line) => resolve(folder, line)))
       if (!folders.includes(other) && folders.length <= maxAlternates) folders.push(other);
+  }
   return folders;
 }
 
@@ -161,12 +164,6 @@ async function openObjectFiles(objects: string): Promise<readonly ObjectFile[]> 
   const folders = await objectFolders(objects);
   const packs = await Promise.all(folders.map(openPacks));
   return [...packs.flat(), ...folders.map(looseIn)];
-}
-
-async function borrowedBy(folder: string): Promise<string[]> {
-  const text = await readFile(join(folder, 'info', 'alternates'), 'utf8').catch(() => '');
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return lines.map((line) => resolve(folder, line));
 }
 
 function looseIn(folder: string): ObjectFile {

@@ -50,25 +50,21 @@ function typeFits(tag: string, value: unknown): boolean {
   return tag === 'float' && typeof value === 'number';
 }
 
-/** Underscores anywhere behind the first character are ignored. */
+/**
+ * Underscores anywhere behind the first character are ignored; a leading zero means octal. Integers that would be written with other digits than
+ * they were read with, since a JavaScript number rounds them, are refused, never changed.
+ */
 function readNumber(text: string): ScalarResult {
   const plain = text.replaceAll('_', '');
   const match = integer.exec(plain);
-  if (match) return readInteger(match[1] === '-', match[2] ?? '');
-  return float.test(plain) ? readFloat(plain, text) : { value: text };
-}
-
-/**
- * A leading zero means octal. Integers that would be written with other digits than they were read with, since a JavaScript number rounds them, are
- * refused, never changed.
- */
-function readInteger(negative: boolean, digits: string): ScalarResult {
+  if (!match) return float.test(plain) ? readFloat(plain, text) : { value: text };
+  const [, sign, digits = ''] = match;
   const octal = /^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits;
   const value = Number(octal.toLowerCase());
   const isKept = value < 2 ** 63 && String(value) === digits;
   if (!Number.isSafeInteger(value) && !isKept)
     return { problem: 'is an integer of more than 53 bits, which would be rounded: quote it' };
-  return { value: negative && value !== 0 ? -value : value };
+  return { value: sign === '-' && value !== 0 ? -value : value };
 }
 
 /** A number too large for 64 bits stays a string, as in Kubernetes. */

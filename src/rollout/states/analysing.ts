@@ -13,7 +13,6 @@ import {
   note,
   type Outcome,
   type Preference,
-  STAY,
   stall,
   stay,
   wake,
@@ -483,13 +482,4 @@ export function promote(context: Context, { run, iterations }: Analysing, effect
   const { events = [], status = {} } = effects;
   const event = emit('Normal', 'Promoting', `${describeRelease(run)} passed; ${what}`);
   return enter(next, combine({ status, events }, event));
-}
-
-/**
- * Traffic of a release that is tried stays at its step. With both sides in one workload a step takes several writes, and it is written again
- * if it was changed.
- */
-export function analysingPrefers({ world }: Context): Preference {
-  const percent = world.route?.canaryWeight ?? 0;
-  return world.sharesWorkload && percent > 0 ? { kind: 'share', side: 'canary', percent } : STAY;
 }

@@ -12,8 +12,6 @@ import {
   enter,
   note,
   type Outcome,
-  type Preference,
-  STAY,
   stall,
   stay,
   wake,
@@ -44,11 +42,6 @@ import { applySettings, recreatedPrimary, reportLost } from './restore.ts';
 import { startRevert } from './transitions.ts';
 
 type Resting = StateOf<'Resting'>;
-
-/** Traffic at rest: to the primary, unless a switch of providers is moving it (see moving.ts). */
-export function restingPrefers({ world }: Context): Preference {
-  return world.status.move || !world.primary?.digest ? STAY : { kind: 'all', side: 'primary', reapply: true };
-}
 
 /** No release is under way: the last-known-good stays as it is, and a new release in Git is started. */
 export function resting(context: Context, state: Resting): Outcome {

@@ -108,11 +108,6 @@ function keepServing(context: Context, { side }: Run): Effects {
   );
 }
 
-/** Traffic while a release waits: to the side that it is not tried on. */
-export function waitingPrefers(_: Context, { run }: StateOf<'Waiting'>): Preference {
-  return run.side === 'primary' ? ALL.canary : ALL.primary;
-}
-
 /** Traffic while a release is started: away from the side that is to be written. */
 export function startingPrefers(context: Context, { run }: StateOf<'Starting'>): Preference {
   if (run.side === 'primary') return ALL.canary;

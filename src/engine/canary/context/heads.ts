@@ -301,13 +301,13 @@ function settled(head: Head, origin: DigestOrigin | undefined, before: Head | un
   if (head.view.kind !== 'release') return head;
   const { commit } = head.view.release.commit;
   const named = { ...(origin?.commit ? withCommit(head, origin.commit) : head), at: commit };
-  return withLedgerCommit(named, before);
-}
-
-function withLedgerCommit(head: Head, before: Head | undefined): Head {
-  const { view, ledger } = head;
+  const { view, ledger } = named;
   const old = before?.view.kind === 'release' ? before.view.ledger : undefined;
-  if (view.kind !== 'release' || !view.ledger || !ledger || old?.digest !== view.ledger.digest) return head;
-  const { commit } = old;
-  return { ...head, ledger: { ...ledger, commit }, view: { ...view, ledger: { ...view.ledger, commit } } };
+  if (view.kind !== 'release' || !view.ledger || !ledger || old?.digest !== view.ledger.digest) return named;
+  const since = { commit: old.commit };
+  return {
+    ...named,
+    ledger: { ...ledger, ...since },
+    view: { ...view, ledger: { ...view.ledger, ...since } },
+  };
 }

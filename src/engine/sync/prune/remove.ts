@@ -84,7 +84,9 @@ async function removeOne(
   const cluster = clusterOf(parts, source);
   const live = await readAnew(cluster, source, object);
   if (!live) return untouched;
-  if (handsBack && hasBegun(live)) return { ...untouched, wrote: await handBackStep(cluster, live) };
+  // One that never began, as for want of a kind that it needs, has nothing to hand back, and nobody would set its finalizer.
+  const hasBegun = (live.status as { phase?: unknown } | undefined)?.phase !== undefined;
+  if (handsBack && hasBegun) return { ...untouched, wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
   parts.applied.forget(live);
   return { ...untouched, removed: [live], wrote: true };
@@ -110,11 +112,6 @@ export function isCopy(object: KubernetesObject): boolean {
 // A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5).
 
 type Writer = Pick<Cluster, 'patch' | 'delete'>;
-
-/** One that never began, as for want of a kind that it needs, has nothing to hand back, and nobody would set its finalizer. */
-function hasBegun({ status }: KubernetesObject): boolean {
-  return (status as { phase?: unknown } | undefined)?.phase !== undefined;
-}
 
 /**
  * One step: asks for the hand-back as `spec.revertOnDeletion` does, waits for the finalizer that holds the Canary until then, and deletes it.
