@@ -8,8 +8,9 @@ import type { RolloutReason } from '../api/reasons.ts';
 import { durationOr, sinceMs, stamp } from '../api/time.ts';
 import { judge, judgeHooks, verdictOf, verdictOfHooks, whyClosed } from '../health/check-results.ts';
 import type { Expected } from '../health/comparison.ts';
+import { type Context, elapsedMs, later, remainingMs } from './context.ts';
 import { combine, type Effects, emit, note, wake } from './outcome.ts';
-import { type Context, elapsedMs, later, remainingMs, without } from './state.ts';
+import { without } from './state.ts';
 import type { ClosedGate, Run, World } from './world.ts';
 
 /** Checks of a release: which metrics and webhooks are asked when, and what their answers say. */

@@ -1,6 +1,6 @@
 import { annotationPrefix } from '../api/annotations.ts';
 import { beginningOf } from '../api/limits.ts';
-import type { Context } from './state.ts';
+import type { Context } from './context.ts';
 
 /** A request by annotation that has not been handled yet: `<commit or digest>[@anything]`. */
 export interface Request {

@@ -1,5 +1,6 @@
 import { present } from '../api/kubernetes.ts';
 import { knownReason } from '../api/reasons.ts';
+import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
 import {
   type Action,
@@ -11,7 +12,7 @@ import {
   note,
   type Outcome,
 } from './outcome.ts';
-import { type Context, contextOf, type State, standingStill, stateOf } from './state.ts';
+import { type State, standingStill, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';

@@ -3,8 +3,9 @@
  * happens next. `step` runs it, and docs/guides/states.md is generated from it.
  */
 
+import type { Context } from './context.ts';
 import { ALL, type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
-import type { Context, StateKind, StateOf } from './state.ts';
+import type { StateKind, StateOf } from './state.ts';
 import { analysing } from './states/analysing.ts';
 import { ending, endingPrefers } from './states/ending.ts';
 import type { HeadRule } from './states/head.ts';

@@ -5,9 +5,9 @@
 import { pauseAnnotation } from '../api/annotations.ts';
 import { limits } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
+import type { Context } from './context.ts';
 import { type Effects, type Next, note, wake } from './outcome.ts';
 import { namesRelease } from './requests.ts';
-import type { Context } from './state.ts';
 import { type FreezeView, type ReleaseView, type Run, rejectionOf, soundRecord } from './world.ts';
 
 /** A run, or a release at head. */

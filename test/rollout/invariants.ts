@@ -2,8 +2,8 @@ import { planOf } from '../../src/api/canary/plan.ts';
 import { sinceMs } from '../../src/api/time.ts';
 import { hasConverged } from '../../src/health/readiness.ts';
 import { canaryPods, servingPods } from '../../src/health/workload-view.ts';
+import { contextOf, elapsedMs, SETTLE_MS } from '../../src/rollout/context.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
-import { contextOf, elapsedMs, SETTLE_MS } from '../../src/rollout/state.ts';
 import { podsNeeded } from '../../src/rollout/traffic/traffic.ts';
 import {
   headRelease,

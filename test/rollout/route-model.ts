@@ -1,5 +1,5 @@
 import type { RouteTarget, RouteView } from '../../src/api/observed.ts';
-import { SETTLE_MS } from '../../src/rollout/state.ts';
+import { SETTLE_MS } from '../../src/rollout/context.ts';
 import type { Violation } from './invariants.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** What the allocator of traffic does whatever state asks it, be it one that no state of today asks for. */
 import { describe, expect, it } from 'vitest';
+import { contextOf, withLastChanges } from '../../src/rollout/context.ts';
 import type { Preference } from '../../src/rollout/outcome.ts';
-import { contextOf, withLastChanges } from '../../src/rollout/state.ts';
 import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic/traffic.ts';
 import { type Run, runOf, type World } from '../../src/rollout/world.ts';
 import { atWeight, fallen, live, pass, until } from './faults/worlds.ts';

@@ -3,7 +3,7 @@ import { type KubernetesObject, namespacedName, referenceOf } from '../../api/ku
 import { InputError } from '../../api/problems.ts';
 import { type ApiError, isApiError } from '../../cluster/errors.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
-import { contextOf } from '../../rollout/state.ts';
+import { contextOf } from '../../rollout/context.ts';
 import { lastKnownGood, rejectionOf, runOf, type World } from '../../rollout/world.ts';
 import type { Connection } from '../../server/connection.ts';
 import { paint, printable, type Screen, wrap } from '../../terminal/output.ts';

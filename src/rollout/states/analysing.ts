@@ -4,6 +4,14 @@ import { isReady, whyNotReady } from '../../health/readiness.ts';
 import { canaryServes, servingPods, type WorkloadView } from '../../health/workload-view.ts';
 import { askGates, type GateType, hasHooks, isOpenedByHand, noteClosed } from '../checks.ts';
 import {
+  type Context,
+  elapsedMs,
+  settlingMs,
+  sinceProgressMs,
+  withProgress,
+  withProgressReset,
+} from '../context.ts';
+import {
   ALL,
   act,
   combine,
@@ -17,18 +25,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import {
-  type Context,
-  elapsedMs,
-  promotionState,
-  type StateOf,
-  settlingMs,
-  sinceProgressMs,
-  without,
-  withProgress,
-  withProgressReset,
-  withRun,
-} from '../state.ts';
+import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import {
   fullSize,
   growCanary,

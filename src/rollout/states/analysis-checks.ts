@@ -2,8 +2,9 @@
 import { stamp } from '../../api/time.ts';
 import { findings, judgeHooks, verdictOf } from '../../health/check-results.ts';
 import { check, hasHooks, noteClosed, request, requestKeyPrefix } from '../checks.ts';
+import { type Context, elapsedMs, later, remainingMs } from '../context.ts';
 import { combine, type Effects, emit, note, wake } from '../outcome.ts';
-import { type Context, elapsedMs, later, remainingMs, type StateOf, without, withRun } from '../state.ts';
+import { type StateOf, without, withRun } from '../state.ts';
 import { describeRelease } from '../world.ts';
 
 type Analysing = StateOf<'Analysing'>;

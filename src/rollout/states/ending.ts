@@ -4,6 +4,7 @@ import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { hasHooks, request } from '../checks.ts';
+import { type Context, elapsedMs, withProgress } from '../context.ts';
 import {
   act,
   combine,
@@ -16,7 +17,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { type Context, elapsedMs, type StateOf, without, withProgress } from '../state.ts';
+import { type StateOf, without } from '../state.ts';
 import {
   areScalersReset,
   hasArrived,

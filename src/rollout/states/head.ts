@@ -4,8 +4,9 @@ import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks } from '../checks.ts';
+import { type Context, SETTLE_MS, withLastChanges } from '../context.ts';
 import { act, combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
-import { type Context, type RunState, SETTLE_MS, trialState, withLastChanges, without } from '../state.ts';
+import { type RunState, trialState, without } from '../state.ts';
 import { headForRun, untilWindowOpens, windowWaitMs } from '../windows.ts';
 import {
   describeRelease,

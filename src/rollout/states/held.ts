@@ -5,6 +5,7 @@ import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { lostReadiness } from '../../health/readiness.ts';
 import { canaryServes, servingPods } from '../../health/workload-view.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
+import { type Context, remainingMs, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
 import {
   type Action,
   ALL,
@@ -21,18 +22,7 @@ import {
   wake,
 } from '../outcome.ts';
 import { decideVerification, isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
-import {
-  type Context,
-  promotionState,
-  remainingMs,
-  type State,
-  type StateOf,
-  sinceProgressMs,
-  without,
-  withProgress,
-  withProgressReset,
-  withRun,
-} from '../state.ts';
+import { promotionState, type State, type StateOf, without, withRun } from '../state.ts';
 import { isAllOn } from '../traffic/traffic.ts';
 import { headBehindWindow } from '../windows.ts';
 import {

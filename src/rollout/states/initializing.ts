@@ -2,6 +2,7 @@ import { trafficAt } from '../../api/canary/plan.ts';
 import { present } from '../../api/kubernetes.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
+import { type Context, sinceProgressMs, withProgress } from '../context.ts';
 import {
   type Action,
   act,
@@ -15,7 +16,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { type Context, type StateOf, sinceProgressMs, withProgress } from '../state.ts';
+import type { StateOf } from '../state.ts';
 import {
   areScalersReset,
   fullSize,

@@ -3,6 +3,7 @@ import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { canaryServes, reachableCanaryPods, servingPods } from '../../health/workload-view.ts';
+import { type Context, remainingMs, untilSettledMs } from '../context.ts';
 import {
   ALL,
   act,
@@ -17,7 +18,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { type Context, remainingMs, type State, untilSettledMs } from '../state.ts';
+import type { State } from '../state.ts';
 import { awaitsGit, handOverToGit } from '../traffic/other-backends.ts';
 import { allocate, fullSize, isAllOn, podsNeeded, raisePrimary, rescueTraffic } from '../traffic/traffic.ts';
 import { handBackTraffic, handScalerBack } from './terminating.ts';

@@ -1,6 +1,15 @@
 import { diagnose } from '../../health/diagnosis.ts';
 import { whyNotReady } from '../../health/readiness.ts';
 import {
+  type Context,
+  later,
+  remainingMs,
+  settlingMs,
+  sinceProgressMs,
+  untilWritten,
+  withProgress,
+} from '../context.ts';
+import {
   ALL,
   act,
   type Effects,
@@ -14,19 +23,7 @@ import {
   wake,
 } from '../outcome.ts';
 import { isWaitingPointless } from '../post-promotion.ts';
-import {
-  type Context,
-  later,
-  remainingMs,
-  type StateOf,
-  settlingMs,
-  sinceProgressMs,
-  standingStill,
-  untilWritten,
-  without,
-  withProgress,
-  withRun,
-} from '../state.ts';
+import { type StateOf, standingStill, without, withRun } from '../state.ts';
 import {
   canaryMayServe,
   hasArrived,

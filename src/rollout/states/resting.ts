@@ -4,6 +4,7 @@ import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { driftComparisons } from '../../health/drift.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
+import { type Context, elapsedMs, remainingMs } from '../context.ts';
 import {
   act,
   combine,
@@ -16,7 +17,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { type Context, elapsedMs, remainingMs, type StateOf } from '../state.ts';
+import type { StateOf } from '../state.ts';
 import {
   hasArrived,
   isScaledToZero,

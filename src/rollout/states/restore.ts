@@ -5,8 +5,8 @@ import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { hasConverged } from '../../health/readiness.ts';
 import { canaryServes, servingPods, type WorkloadView } from '../../health/workload-view.ts';
+import type { Context } from '../context.ts';
 import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
-import type { Context } from '../state.ts';
 import { fullSize, resumeReplicas } from '../traffic/traffic.ts';
 import {
   describeDamage,

@@ -5,6 +5,14 @@ import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { canaryServes, servingPods } from '../../health/workload-view.ts';
 import { check } from '../checks.ts';
 import {
+  type Context,
+  later,
+  sinceProgressMs,
+  untilWritten,
+  withProgress,
+  withProgressReset,
+} from '../context.ts';
+import {
   ALL,
   act,
   combine,
@@ -19,18 +27,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import {
-  type Context,
-  later,
-  type RunState,
-  type State,
-  type StateOf,
-  sinceProgressMs,
-  untilWritten,
-  withProgress,
-  withProgressReset,
-  withRun,
-} from '../state.ts';
+import { type RunState, type State, type StateOf, withRun } from '../state.ts';
 import {
   canaryMayServe,
   fullSize,

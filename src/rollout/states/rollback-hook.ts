@@ -2,8 +2,9 @@ import { isGateOpen } from '../../api/annotations.ts';
 import type { CheckOutcome, CheckRequest } from '../../api/observed.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks, request, requestKeyPrefix } from '../checks.ts';
+import { type Context, elapsedMs } from '../context.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
-import { type Context, elapsedMs, type RunState, type State } from '../state.ts';
+import type { RunState, State } from '../state.ts';
 import { describeRelease, isLost, type Run, rejectionOf } from '../world.ts';
 import { isOnPrimary, startRevert, withdraw } from './transitions.ts';
 

@@ -1,6 +1,14 @@
 import { servingPods } from '../../health/workload-view.ts';
 import { askGates, hasHooks, noteClosed } from '../checks.ts';
 import {
+  type Context,
+  elapsedMs,
+  sinceProgressMs,
+  untilWritten,
+  withProgress,
+  withProgressReset,
+} from '../context.ts';
+import {
   ALL,
   act,
   combine,
@@ -13,19 +21,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import {
-  type Context,
-  elapsedMs,
-  type StateOf,
-  sinceProgressMs,
-  standingStill,
-  trialState,
-  untilWritten,
-  without,
-  withProgress,
-  withProgressReset,
-  withRun,
-} from '../state.ts';
+import { type StateOf, standingStill, trialState, without, withRun } from '../state.ts';
 import {
   fullSize,
   hasArrived,

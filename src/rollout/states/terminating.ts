@@ -7,8 +7,8 @@ import {
   servingPods,
   type WorkloadView,
 } from '../../health/workload-view.ts';
+import { type Context, remainingMs, SETTLE_MS, untilSettledMs } from '../context.ts';
 import { type Action, ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
-import { type Context, remainingMs, SETTLE_MS, untilSettledMs } from '../state.ts';
 import {
   allocate,
   fullSize,

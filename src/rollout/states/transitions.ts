@@ -2,9 +2,10 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
+import { type Context, withProgressReset } from '../context.ts';
 import { combine, type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
 import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
-import { type Context, type RunState, type StateOf, without, withProgressReset } from '../state.ts';
+import { type RunState, type StateOf, without } from '../state.ts';
 import {
   describeRelease,
   type Ending,

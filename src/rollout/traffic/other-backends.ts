@@ -4,8 +4,8 @@
  */
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { type Context, SETTLE_MS, untilSettledMs } from '../context.ts';
 import { type Action, act, type Effects, wake } from '../outcome.ts';
-import { type Context, SETTLE_MS, untilSettledMs } from '../state.ts';
 import type { World } from '../world.ts';
 
 /** Moves these backends with every move of traffic, one state after the other, each after the data plane had time to follow. Returns the actions with them, and the status field. */

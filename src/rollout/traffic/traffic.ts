@@ -2,6 +2,7 @@ import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods, canaryServes, reachableCanaryPods, servingPods } from '../../health/workload-view.ts';
+import { type Context, elapsedMs, remainingMs, settlingMs } from '../context.ts';
 import {
   type Action,
   act,
@@ -15,7 +16,7 @@ import {
   stall,
   wake,
 } from '../outcome.ts';
-import { type Context, elapsedMs, remainingMs, type State, settlingMs } from '../state.ts';
+import type { State } from '../state.ts';
 import { isAbandoned, type Run, type ScalerSide, type Side, type World } from '../world.ts';
 import { largestWeight } from './weights.ts';
 

@@ -11,7 +11,7 @@ import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { recordTooLarge } from '../../../release/record.ts';
 import { type ConfigReference, type Release, trackedReferences } from '../../../release/release.ts';
-import { commitOfDigest } from '../../../rollout/state.ts';
+import { commitOfDigest } from '../../../rollout/commits.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/metadata.ts';
 import { recordViews } from '../../records/records.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '../../../release/release.ts';
-import { commitOfDigest } from '../../../rollout/state.ts';
+import { commitOfDigest } from '../../../rollout/commits.ts';
 import { highestSequence, newestFirst, type RecordView, type World } from '../../../rollout/world.ts';
 import { EngineError } from '../../failure.ts';
 import { recordVersion, recordViews, rejectionsOf } from '../../records/records.ts';
