@@ -117,6 +117,7 @@ export interface ControllerClient {
   get(storageKey: string, namespace: string | undefined, name: string): KubernetesObject | undefined;
   list(storageKey: string, namespace?: string): KubernetesObject[];
   create(object: KubernetesObject): KubernetesObject;
+  /** Nothing happens when it is what is stored. */
   update(object: KubernetesObject): KubernetesObject;
   /** Writes `spec.replicas` as its scale subresource does. */
   scale(object: KubernetesObject, replicas: number): KubernetesObject;
@@ -137,7 +138,11 @@ export function controllerClient(world: ApiWorld, manager: string): ControllerCl
     get: (storageKey, namespace, name) => world.store.get(storageKey, namespace, name),
     list: (storageKey, namespace) => world.store.list(storageKey, namespace),
     create: (object) => createObject(world, kindOf(object), object, { manager }),
-    update: (object) => updateObject(world, kindOf(object), object, { manager }),
+    update(object) {
+      const kind = kindOf(object);
+      const live = world.store.get(kind.storageKey, object.metadata.namespace, object.metadata.name);
+      return live && sameJson(object, live) ? live : updateObject(world, kind, object, { manager });
+    },
     scale: (object, replicas) =>
       updateObject(
         world,
