@@ -251,8 +251,7 @@ function carryOver(
   body: KubernetesObject,
   subresource?: string,
 ): KubernetesObject {
-  if (subresource === 'status')
-    return clone({ ...live, ...('status' in body ? { status: body.status } : {}) });
+  if (subresource === 'status') return 'status' in body ? { ...live, status: clone(body.status) } : live;
   const system = SYSTEM_METADATA.filter((field) => live.metadata[field] !== undefined).map((field) => [
     field,
     live.metadata[field],

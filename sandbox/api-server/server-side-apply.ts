@@ -46,11 +46,14 @@ const UNTRACKED = new Set([
   ...UNTRACKED_METADATA.map((field) => joinPath('f:metadata', `f:${field}`)),
 ]);
 
-/** Every field of an object that can have an owner, with its value. */
-function trackedFields(object: JsonRecord | undefined, node: MergeNode): Map<string, unknown> {
-  if (!object) return new Map();
+function tracked(object: JsonRecord): JsonRecord {
   const { managedFields: _ignored, ...metadata } = asRecord(object.metadata);
-  const fields = flatten({ ...object, metadata }, node);
+  return { ...object, metadata };
+}
+
+/** Every field of an object that can have an owner. */
+function trackedFields(object: JsonRecord, node: MergeNode): Set<string> {
+  const fields = new Set(flatten(tracked(object), node).keys());
   for (const path of UNTRACKED) fields.delete(path);
   return fields;
 }
@@ -102,11 +105,36 @@ function minus(fields: FieldSet, taken: FieldSet): FieldSet {
   return new Set([...fields].filter((path) => !taken.has(path)));
 }
 
-function changedPaths(before: Map<string, unknown>, after: Map<string, unknown>): Set<string> {
+/** What two objects differ in: fields that are new or have another value, and fields that are gone. Only what differs is made into paths. */
+function differences(
+  previous: KubernetesObject | undefined,
+  next: KubernetesObject,
+  node: MergeNode,
+): { readonly changed: Set<string>; readonly removed: Set<string> } {
+  const before = new Map<string, unknown>();
+  const after = new Map<string, unknown>();
+  const compare = (left: unknown, right: unknown, at: MergeNode, path: string): void => {
+    if (sameJson(left, right)) return;
+    if (!at.atomic && isFilled(left) && isFilled(right)) {
+      for (const field of new Set([...Object.keys(left), ...Object.keys(right)]))
+        compare(left[field], right[field], childNode(at, field), joinPath(path, `f:${field}`));
+      return;
+    }
+    if (left !== undefined) flatten(left, at, path, before);
+    if (right !== undefined) flatten(right, at, path, after);
+  };
+  compare(previous && tracked(previous), tracked(next), node, '');
+  const isTracked = (path: string) => !UNTRACKED.has(path);
   const changed = [...after].filter(
-    ([path, value]) => !before.has(path) || !sameJson(before.get(path), value),
+    ([path, value]) => isTracked(path) && !(before.has(path) && sameJson(before.get(path), value)),
   );
-  return new Set(changed.map(([path]) => path));
+  const removed = [...before.keys()].filter((path) => isTracked(path) && !after.has(path));
+  return { changed: new Set(changed.map(([path]) => path)), removed: new Set(removed) };
+}
+
+/** An object of which only the fields below it have owners. */
+function isFilled(value: unknown): value is JsonRecord {
+  return isRecord(value) && Object.keys(value).length > 0;
 }
 
 /** `managedFields` after a create, update or patch: what changed now belongs to the writer. */
@@ -116,10 +144,7 @@ export function trackUpdate(
   node: MergeNode,
   writer: Writer,
 ): JsonRecord[] {
-  const before = trackedFields(previous, node);
-  const after = trackedFields(next, node);
-  const changed = changedPaths(before, after);
-  const removed = new Set([...before.keys()].filter((path) => !after.has(path)));
+  const { changed, removed } = differences(previous, next, node);
   const entries = decode(previous);
   if (changed.size === 0 && removed.size === 0) return encode(entries);
   const lost = new Set([...removed, ...changed]);
@@ -148,7 +173,7 @@ export function applyConfiguration(
   writer: Writer,
   force: boolean,
 ): Applied {
-  const applied = new Set(trackedFields(config, node).keys());
+  const applied = trackedFields(config, node);
   const entries = decode(live);
   const mine = entries.find((entry) => sameWriter(entry, writer));
   const others = entries.filter((entry) => entry !== mine);
@@ -160,7 +185,7 @@ export function applyConfiguration(
     dropped,
     owned,
   ) as KubernetesObject;
-  const changed = changedPaths(trackedFields(live, node), trackedFields(merged, node));
+  const { changed } = differences(live, merged, node);
   const conflicts = others.map((entry) => ({
     entry,
     paths: [...entry.fields].filter((path) => changed.has(path)),
