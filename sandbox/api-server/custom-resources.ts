@@ -1,14 +1,23 @@
 import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecord, asRecords, asString, at, sameJson } from './json.ts';
+import { asRecord, asRecords, asString, at, type JsonRecord, sameJson } from './json.ts';
 import type { KindInfo, ScalePaths } from './kinds.ts';
 import { mergeFromSchema } from './merge-schema.ts';
 import { type ApiWorld, timestamp, updateObject } from './object-writer.ts';
 
 const CRD_KEY = 'apiextensions.k8s.io/customresourcedefinitions';
 
+/** By the spec of their definition, which a write of its status leaves as it is. */
+const served = new WeakMap<JsonRecord, KindInfo[]>();
+
 /** The kinds a CustomResourceDefinition serves, one a served version. */
 function kindsOf(definition: KubernetesObject): KindInfo[] {
   const spec = asRecord(definition.spec);
+  const kinds = served.get(spec) ?? readKinds(spec);
+  served.set(spec, kinds);
+  return kinds;
+}
+
+function readKinds(spec: JsonRecord): KindInfo[] {
   const names = asRecord(spec.names);
   const group = asString(spec.group);
   const plural = asString(names.plural);

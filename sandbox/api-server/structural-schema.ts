@@ -120,17 +120,26 @@ function scalarProblems(value: unknown, schema: JsonRecord, path: string): Field
   if (
     typeof value === 'string' &&
     typeof schema.pattern === 'string' &&
-    !new RegExp(schema.pattern).test(value)
+    !patternOf(schema.pattern).test(value)
   ) {
     refuse(`should match '${schema.pattern}'`);
   }
-  for (const [keyword, { size, fails, wording }] of Object.entries(BOUNDS)) {
+  for (const [keyword, { size, fails, wording }] of BOUNDS) {
     const bound = schema[keyword];
+    if (typeof bound !== 'number') continue;
     const actual = size(value);
-    if (typeof bound === 'number' && actual !== undefined && fails(actual, bound))
-      refuse(`${wording} ${bound}`);
+    if (actual !== undefined && fails(actual, bound)) refuse(`${wording} ${bound}`);
   }
   return problems;
+}
+
+/** Each write of a custom resource asks for all of its schema's. */
+const patterns = new Map<string, RegExp>();
+
+function patternOf(source: string): RegExp {
+  const pattern = patterns.get(source) ?? new RegExp(source);
+  patterns.set(source, pattern);
+  return pattern;
 }
 
 interface Bound {
@@ -144,14 +153,14 @@ const textLength = (value: unknown) => (typeof value === 'string' ? value.length
 const listLength = (value: unknown) => (Array.isArray(value) ? value.length : undefined);
 const below = (actual: number, bound: number) => actual < bound;
 const above = (actual: number, bound: number) => actual > bound;
-const BOUNDS: Readonly<Record<string, Bound>> = {
+const BOUNDS: ReadonlyArray<[keyword: string, Bound]> = Object.entries({
   minimum: { size: number, fails: below, wording: 'should be greater than or equal to' },
   maximum: { size: number, fails: above, wording: 'should be less than or equal to' },
   minLength: { size: textLength, fails: below, wording: 'should be at least of length' },
   maxLength: { size: textLength, fails: above, wording: 'should be at most of length' },
   minItems: { size: listLength, fails: below, wording: 'should have at least this many items:' },
   maxItems: { size: listLength, fails: above, wording: 'should have at most this many items:' },
-};
+});
 
 function requiredProblems(value: unknown, schema: JsonRecord, path: string): FieldProblem[] {
   if (!isRecord(value)) return [];
