@@ -121,6 +121,7 @@ async function serve(
 }
 
 async function readBody(incoming: IncomingMessage): Promise<string> {
+  if (incoming.method === 'GET') return '';
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
@@ -282,8 +283,10 @@ function sendJson(
   body: JsonRecord,
   contentType = 'application/json',
 ): void {
-  response.writeHead(code, { 'content-type': contentType });
-  response.end(JSON.stringify(body));
+  const text = JSON.stringify(body);
+  // With its length it goes out in one piece.
+  response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  response.end(text);
 }
 
 function fail(response: ServerResponse, error: unknown): void {
