@@ -40,7 +40,7 @@ export function writeObject(repository: string, { type, content }: GitObject): s
   if (existsSync(file)) return oid;
   mkdirSync(dirname(file), { recursive: true });
   // In its place at once: nobody asks for it before a ref leads to it.
-  writeFileSync(file, deflateSync(bytes));
+  writeFileSync(file, deflateSync(bytes, { level: 1 }));
   return oid;
 }
 
