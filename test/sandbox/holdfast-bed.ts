@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
+import { clone } from '../../sandbox/api-server/json.ts';
 import type { LoggedRequest } from '../../sandbox/api-server/server.ts';
 import { git as runGit } from '../../sandbox/git-server/git.test-support.ts';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
@@ -77,7 +78,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
     const plural = kind === 'Canary' ? 'canaries' : `${kind.toLowerCase()}s`;
     const group = apiVersion.includes('/') ? apiVersion.split('/')[0] : '';
     const found = sandbox.store.get(`${group}/${plural}`, namespace, name);
-    return found && { ...structuredClone(found), apiVersion, kind };
+    return found && { ...clone(found), apiVersion, kind };
   }
 
   for (const crd of allCrds())
