@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** How a text is to be read. Every row is compared with kubectl itself in test/cluster/yaml.test.ts. */
-export interface Reading {
+interface Reading {
   name: string;
   text: string;
   /** The objects in the text; undefined: it is refused. */

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Reading, readings } from '../../src/render/readings.test-support.ts';
+import { readings } from '../../src/render/readings.test-support.ts';
 import { renderPlain } from '../../src/render/render.ts';
 import '../property-seed.ts';
 import { toolsFromEnvironment } from './bed/tools.ts';
@@ -11,22 +12,55 @@ import { manifestOf } from './manifests.ts';
 
 const { kubectl } = toolsFromEnvironment();
 
-/** The objects kubectl reads, or undefined when it refuses the text. Needs no server. */
-function readByKubectl(text: string): Promise<unknown[] | undefined> {
-  const args = ['patch', '--local', '-f', '-', '--type=merge', '-p', '{}', '-o', 'json'];
+/** What kubectl prints of its input and of files, with its complaints. Needs no server. */
+function runKubectl(
+  files: readonly string[],
+  input: string,
+): Promise<{ readonly objects: unknown[]; readonly complaints: string; readonly isTaken: boolean }> {
+  const args = ['patch', '--local', '--type=merge', '-p', '{}', '-o', 'json'];
   return new Promise((resolve, reject) => {
     const child = execFile(
       kubectl,
-      args,
+      [...args, ...files.flatMap((file) => ['-f', file])],
       { env: { ...process.env, KUBECONFIG: '/dev/null' }, maxBuffer: 64 * 1_048_576 },
-      (error, stdout) => {
+      (error, stdout, complaints) => {
         if (error && typeof error.code !== 'number') reject(error);
-        else resolve(error ? undefined : printedObjects(stdout));
+        else resolve({ objects: printedObjects(stdout), complaints, isTaken: !error });
       },
     );
     child.stdin?.on('error', () => undefined);
-    child.stdin?.end(text);
+    child.stdin?.end(input);
   });
+}
+
+/** The objects kubectl reads, or undefined when it refuses the text. */
+async function readByKubectl(text: string): Promise<unknown[] | undefined> {
+  const { objects, isTaken } = await runKubectl(['-'], text);
+  return isTaken ? objects : undefined;
+}
+
+/** The same of each text, by one process: it goes on after a file that it refuses, and names it. */
+async function readEachByKubectl(texts: readonly string[]): Promise<Array<unknown[] | undefined>> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-yaml-'));
+  const marker = (index: number) =>
+    JSON.stringify({ apiVersion: 'x/v1', kind: 'Marker', metadata: { name: `m${index}` } });
+  const files = texts.flatMap((text, index) => {
+    const [before, file] = [join(folder, `m${index}.json`), join(folder, `t${index}.yaml`)];
+    writeFileSync(before, marker(index));
+    writeFileSync(file, text);
+    return [before, file];
+  });
+  const { objects, complaints } = await runKubectl(files, '');
+  rmSync(folder, { recursive: true });
+  const of: unknown[][] = [];
+  for (const object of objects) {
+    if ((object as { kind?: string }).kind === 'Marker') of.push([]);
+    else of.at(-1)?.push(object);
+  }
+  expect(of.length).toBe(texts.length);
+  return of.map((read, index) =>
+    read.length === 0 || complaints.includes(`/t${index}.yaml`) ? undefined : read,
+  );
 }
 
 /** kubectl prints indented objects one after the other, a list as one. */
@@ -38,21 +72,14 @@ function printedObjects(stdout: string): unknown[] {
   });
 }
 
-async function inParallel<Item>(items: readonly Item[], act: (item: Item) => Promise<void>): Promise<void> {
-  const rest = [...items];
-  const work = async () => {
-    for (let item = rest.shift(); item !== undefined; item = rest.shift()) await act(item);
-  };
-  await Promise.all([work(), work(), work()]);
-}
-
 test('every row of the golden table is what kubectl says', async () => {
-  const different: Array<{ row: Reading; kubectl: unknown }> = [];
-  await inParallel(readings(), async (row) => {
-    const objects = await readByKubectl(row.text);
+  const rows = readings();
+  const read = await readEachByKubectl(rows.map(({ text }) => text));
+  const different = rows.flatMap((row, index) => {
+    const objects = read[index];
     const agrees = row.kubectlReads === (objects !== undefined);
-    if (!agrees || (objects && row.objects && !sameJson(objects, row.objects)))
-      different.push({ row, kubectl: objects });
+    const differs = !agrees || (objects && row.objects && !sameJson(objects, row.objects));
+    return differs ? [{ row, kubectl: objects }] : [];
   });
   expect(different).toEqual([]);
 });
