@@ -4,9 +4,10 @@ import type { SourceDifference } from '../../../src/review/diff/source-differenc
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
-import { condition, imageOf, openShop } from './shop.ts';
+import { condition, imageOf, openShop, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, ['mirrored', 'pinned', 'filtered']);
 /** Two iterations without metrics: what matters here is who writes what. */
 const quick = { analysis: { interval: '1s', threshold: 2, iterations: 2 }, postPromotion: { metrics: [] } };
 
@@ -23,7 +24,7 @@ describe.concurrent('beside other writers', () => {
         path: `/spec/containers/${index}/image`,
         value: `mirror.example.com/${image}`,
       }));
-    const shop = await openShop(bed, namespace, quick);
+    const shop = await shops.open(namespace, quick);
     const webhook = await startRewritingWebhook(bed, { namespace, resource: 'pods', patch: mirror });
     await shop.release('v1');
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
@@ -45,7 +46,7 @@ describe.concurrent('beside other writers', () => {
         path: `/spec/template/spec/containers/${index}/image`,
         value: `mirror.example.com/${image.replace('mirror.example.com/', '')}`,
       }));
-    const shop = await openShop(bed, namespace, quick);
+    const shop = await shops.open(namespace, quick);
     const webhook = await startRewritingWebhook(bed, { namespace, resource: 'deployments', patch: pin });
     await shop.release('v1');
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
@@ -93,7 +94,7 @@ describe.concurrent('beside other writers', () => {
 
   test('a filter that kubectl adds to a rule of the route goes at once', async () => {
     const namespace = 'filtered';
-    const shop = await openShop(bed, namespace, quick);
+    const shop = await shops.open(namespace, quick);
     await shop.release('v1');
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
     const rules = async () => {

@@ -49,7 +49,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
   });
 
   test('(e,f) [bad-head] a bad head causes no write; replicas alone are applied; git revert needs no analysis', async () => {
-    const shop = await running('bad-head', { pollInterval: '1s' });
+    const shop = await running('bad-head', { source: { interval: '1s' } });
     const bad = await shop.release('v2', { ERROR_PERCENT: '100' });
     const load = shop.startLoad();
     await shop.until('v2 failed', (status) => status.phase === 'Failed');

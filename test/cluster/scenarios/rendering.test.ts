@@ -1,27 +1,32 @@
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sealedSecret, testKey } from '../../../src/render/sops/sealed.test-support.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { createProgram } from './program.ts';
+import { createProgram, source } from './program.ts';
 
 const bed: BedClient = useBed();
+const namespaces = ['src-kustomize', 'src-helm'];
+const program = createProgram(bed, namespaces, undefined);
 
 beforeAll(async () => {
   const script = resolve(import.meta.dirname, '../../../scripts/programs-build.mjs');
   const built = JSON.parse(execFileSync(process.execPath, [script], { encoding: 'utf8' }));
   process.env.HOLDFAST_KUSTOMIZE = built.kustomize;
   process.env.HOLDFAST_HELM = built.helm;
+  for (const namespace of namespaces) await bed.createNamespace(namespace);
+  program.start();
 });
 
-/** A namespace, a repository with these files and a program that follows it; `data` of a ConfigMap or Secret is waited for. */
+afterAll(async () => expect(await program.stop()).toBe(0));
+
+/** A repository with these files and a Source that follows it; `data` of a ConfigMap or Secret is waited for. */
 async function open(namespace: string, files: Record<string, string>, spec: Record<string, unknown>) {
   const repository = await bed.createGitRepo(namespace);
   await repository.commit(files, 'first');
-  const program = createProgram(bed, namespace, repository.url, spec);
-  program.start();
+  await bed.apply([source(namespace, repository.url, spec)], namespace);
   const read = (kind: string, name: string) => bed.readObject(kind, namespace, name);
-  const untilData = (kind: string, name: string, expected: Record<string, string>) =>
+  return (kind: string, name: string, expected: Record<string, string>) =>
     waitFor(
       async () => {
         const found = await read(kind, name);
@@ -35,13 +40,11 @@ async function open(namespace: string, files: Record<string, string>, spec: Reco
         describe: async () => [await read('Source', 'shop'), await read(kind, name)],
       },
     );
-  return { program, untilData };
 }
 
 describe.concurrent('renderers on a real API server', () => {
   test('a kustomization with variables and an encrypted Secret; a changed ConfigMap is applied without a commit', async () => {
     const namespace = 'src-kustomize';
-    await bed.createNamespace(namespace);
     const key = {
       kind: 'Secret',
       apiVersion: 'v1',
@@ -61,28 +64,25 @@ describe.concurrent('renderers on a real API server', () => {
     };
     const from = [{ kind: 'ConfigMap', name: 'cluster' }];
     const decryption = { secretRef: { name: 'sops-age' } };
-    const shop = await open(namespace, files, {
+    const untilData = await open(namespace, files, {
       path: './prod',
       interval: '10m',
       substitute: { from },
       decryption,
     });
-    await shop.untilData('ConfigMap', 'app', { region: 'north', level: 'info' });
+    await untilData('ConfigMap', 'app', { region: 'north', level: 'info' });
     await bed.apply([cluster('south')], namespace);
-    await shop.untilData('ConfigMap', 'app', { region: 'south' });
-    await shop.program.stop();
+    await untilData('ConfigMap', 'app', { region: 'south' });
   });
 
   test('a chart with values of its Source', async () => {
     const namespace = 'src-helm';
-    await bed.createNamespace(namespace);
     const files = {
       'Chart.yaml': 'apiVersion: v2\nname: web\nversion: 1.0.0\n',
       'templates/a.yaml':
         'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {x: {{ .Values.deep.er | quote }}, place: {{ .Release.Namespace }}}\n',
     };
-    const shop = await open(namespace, files, { helm: { values: { deep: { er: 'kept' } } } });
-    await shop.untilData('ConfigMap', 'app', { x: 'kept', place: namespace });
-    expect(await shop.program.stop()).toBe(0);
+    const untilData = await open(namespace, files, { helm: { values: { deep: { er: 'kept' } } } });
+    await untilData('ConfigMap', 'app', { x: 'kept', place: namespace });
   });
 });

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { openShop } from './shop.ts';
+import { shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, ['taken-named', 'taken-nameless', 'rotated']);
 
 interface Port {
   readonly name?: string;
@@ -44,7 +45,7 @@ test('a Service with a port of the same name, and one without a name, are taken 
   };
   await Promise.all(
     Object.entries(cases).map(async ([namespace, { ports, kept, own }]) => {
-      const shop = await openShop(bed, namespace, { spec: { revertOnDeletion: true } });
+      const shop = await shops.open(namespace, { spec: { revertOnDeletion: true } });
       await applyService(namespace, ports);
       const [before] = (await serviceOf(namespace)).ports;
       await shop.release('v1');
@@ -77,7 +78,7 @@ test('a Service with a port of the same name, and one without a name, are taken 
 
 test('a rotated Secret that is in no repository reaches both copies as a release of the same commit', async () => {
   const namespace = 'rotated';
-  const shop = await openShop(bed, namespace);
+  const shop = await shops.open(namespace);
   const rotate = (value: string) =>
     bed.kubectl(
       ['-n', namespace, 'apply', '-f', '-'],

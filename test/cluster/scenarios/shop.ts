@@ -1,4 +1,4 @@
-import { afterAll } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import { syncAnnotation } from '../../../src/api/annotations.ts';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
@@ -65,8 +65,8 @@ export interface ShopOptions {
   readonly requestsPerSecond?: number;
   /** The Gateway of the route, with the Envoy that serves it. Default: the bed's. */
   readonly gateway?: { readonly name: string; readonly namespace: string; readonly envoyUrl: string };
-  /** Of a shop that shares its Holdfast: how often its Source looks at Git though nothing was pushed. Default 5s. */
-  readonly pollInterval?: string;
+  /** Of a shop that shares its Holdfast: more fields of its Source, which looks at Git each 5 s though nothing was pushed. */
+  readonly source?: Readonly<Record<string, unknown>>;
   /** Where its users come in. Default: the Envoy of its Gateway. */
   readonly entryUrl?: string;
   /** More fields of the Canary's spec. */
@@ -104,35 +104,32 @@ export interface Shops {
 }
 
 /**
- * Shops of one file whose stories do not concern the process of Holdfast: one serves them all, as in a cluster. It starts with the first and
- * ends after the last test of the file.
+ * Shops of one file whose stories do not concern the process of Holdfast: one serves them all, as in a cluster. It starts before the first
+ * test of the file, with their namespaces, and ends after the last one.
  */
 export function shareHoldfast(bed: BedClient, namespaces: readonly string[]): Shops {
   const program = createProgram(bed, namespaces, undefined);
-  let started: Promise<void> | undefined;
-  const start = async () => {
+  beforeAll(async () => {
     await Promise.all(namespaces.map((namespace) => bed.createNamespace(namespace)));
     program.start();
     await program.url();
-  };
+  });
   afterAll(() => program.stop());
   const open = async (namespace: string, options: ShopOptions = {}) => {
-    started ??= start();
-    await started;
-    const interval = options.pollInterval ?? '5s';
     const repo = toldOfPushes(bed, namespace, await bed.createGitRepo(namespace));
-    await bed.apply([source(namespace, repo.url, { interval })], namespace);
-    const end = async () => {
-      // Else it would put back at once what is cleared.
-      await suspend(bed, `/apis/holdfast.dev/v1alpha1/namespaces/${namespace}/sources/shop`);
-      await suspend(bed, `/apis/flagger.app/v1beta1/namespaces/${namespace}/canaries/podinfo`);
-    };
-    return shopOf(bed, { namespace, repo, program, end }, options);
+    await bed.apply([source(namespace, repo.url, { interval: '5s', ...options.source })], namespace);
+    return shopOf(bed, { namespace, repo, program, end: () => suspendAll(bed, namespace) }, options);
   };
   return {
     open,
     openRunning: async (namespace, options) => untilRunning(await open(namespace, options)),
   };
+}
+
+/** So that nothing of a story that is over is put back, and nothing asks Git for it. */
+export async function suspendAll(bed: BedClient, namespace: string): Promise<void> {
+  await suspend(bed, `/apis/holdfast.dev/v1alpha1/namespaces/${namespace}/sources/shop`);
+  await suspend(bed, `/apis/flagger.app/v1beta1/namespaces/${namespace}/canaries/podinfo`);
 }
 
 const mergePatch = { 'content-type': 'application/merge-patch+json' };

@@ -9,10 +9,14 @@ import type { PlanReport } from '../../../src/review/plan/report.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment } from '../bed/manifests.ts';
 import { runJson } from './command.ts';
-import { createProgram } from './program.ts';
-import { imageOf, openShopOn, untilAnswered } from './shop.ts';
+import { createProgram, source as sourceOf } from './program.ts';
+import { imageOf, shareHoldfast, suspendAll } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  ...['src-prune', 'src-hand-back', 'src-drift', 'src-health', 'src-account', 'src-signed'],
+  ...['src-window', 'src-freeze', 'src-plan'],
+]);
 
 function configMap(name: string, level = 'info'): KubernetesObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { level } };
@@ -22,7 +26,7 @@ function levelOf(object: KubernetesObject | undefined): string | undefined {
   return (object?.data as { level?: string } | undefined)?.level;
 }
 
-/** A repository, and a program that follows it into a namespace. */
+/** A repository, and a Source that follows it into a namespace. */
 async function open(
   namespace: string,
   files: Record<string, KubernetesObject>,
@@ -45,8 +49,7 @@ async function open(
     await git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
   };
   await commit('first', files);
-  const program = createProgram(bed, namespace, repository.url, spec);
-  program.start();
+  await bed.apply([sourceOf(namespace, repository.url, spec)], namespace);
   const source = () => bed.readObject('Source', namespace, 'shop');
   const condition = async (type: string): Promise<Condition | undefined> => {
     const { conditions } = ((await source())?.status ?? {}) as { conditions?: Condition[] };
@@ -56,19 +59,18 @@ async function open(
     waitFor(look, { timeoutMs: 120_000, intervalMs: 100, what: `${namespace}: ${what}`, describe: source });
   return {
     ...{ commit, commitSigned, repository },
-    program,
     condition,
     until,
     untilSays: (type: string, reason: string) =>
       until(`${type} says ${reason}`, async () => (await condition(type))?.reason === reason),
     read: (kind: string, name: string) => bed.readObject(kind, namespace, name),
+    close: () => suspendAll(bed, namespace),
   };
 }
 
 describe.concurrent('Sources on a real API server', () => {
   test('what left Git is pruned, and an empty commit waits for a person', async () => {
     const namespace = 'src-prune';
-    await bed.createNamespace(namespace);
     const shop = await open(
       namespace,
       {
@@ -96,12 +98,14 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.commit('nothing is left', { 'a.json': null });
     await shop.untilSays('Pruned', 'PruneNeedsApproval');
     expect(await shop.read('ConfigMap', 'a')).toBeDefined();
-    await shop.program.stop();
+    await shop.close();
   });
 
   test('what Git empties is applied whole at once, and not only when Holdfast starts again', async () => {
     const namespace = 'src-emptied';
     await bed.createNamespace(namespace);
+    const program = createProgram(bed, namespace, undefined);
+    program.start();
     const workload = (podAntiAffinity: object) => {
       const object = deployment({ name: 'web', image: 'app:v1', replicas: 0 });
       const { spec } = (object.spec as { template: { spec: Record<string, unknown> } }).template;
@@ -125,9 +129,9 @@ describe.concurrent('Sources on a real API server', () => {
       isDeepStrictEqual(await affinityOf(), { podAntiAffinity: {} }),
     );
     const before = (await shop.read('Deployment', 'web'))?.metadata.generation;
-    await shop.program.stop();
+    await program.stop();
     const started = Date.now();
-    shop.program.start();
+    program.start();
     await shop.until('it was applied once more', async () => {
       const patches = bed.auditedRequests({ user: `system:serviceaccount:${namespace}:holdfast` });
       return patches.some(
@@ -137,21 +141,14 @@ describe.concurrent('Sources on a real API server', () => {
     });
 
     expect((await shop.read('Deployment', 'web'))?.metadata.generation).toBe(before);
-    await shop.program.stop();
+    await program.stop();
   });
 
   test('a Canary that leaves Git hands back to its target, and nobody notices', async () => {
     const namespace = 'src-hand-back';
-    await bed.createNamespace(namespace);
-    const repo = await bed.createGitRepo(namespace);
-    const place = { namespace, repo, source: { prune: true } };
-    const shop = openShopOn(bed, place, { spec: { progressDeadlineSeconds: 60 } });
-    await shop.release('v1');
-    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
-    const startLoad = () => shop.startLoad();
-    await untilAnswered(namespace, startLoad);
-    const load = startLoad();
-    await repo.commit({ 'canary.yaml': null }, 'No canary any more');
+    const shop = await shops.openRunning(namespace, { source: { prune: true } });
+    const load = shop.startLoad();
+    await shop.repo.commit({ 'canary.yaml': null }, 'No canary any more');
     await waitFor(async () => !(await bed.readObject('Canary', namespace, 'podinfo')), {
       timeoutMs: 60_000,
       what: 'the Canary is gone',
@@ -170,7 +167,6 @@ describe.concurrent('Sources on a real API server', () => {
 
   test('drift is put back within seconds and told with who and when; an autoscaler keeps its pods', async () => {
     const namespace = 'src-drift';
-    await bed.createNamespace(namespace);
     const shop = await open(
       namespace,
       { 'a.json': configMap('a'), 'web.json': deployment({ name: 'web', image: 'app:v1', replicas: 1 }) },
@@ -204,12 +200,11 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.until('the autoscaler has its way', async () => (await replicas()) === 2);
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(await replicas()).toBe(2);
-    await shop.program.stop();
+    await shop.close();
   });
 
   test('with wait a Source is Ready when its pods are, and its Job is complete', async () => {
     const namespace = 'src-health';
-    await bed.createNamespace(namespace);
     const web = deployment({ name: 'web', image: 'app:v1', replicas: 1 });
     const job = {
       apiVersion: 'batch/v1',
@@ -230,13 +225,12 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.commit('without the Job', { 'job.json': null });
     await shop.untilSays('Healthy', 'Healthy');
     await shop.until('it is Ready', async () => (await shop.condition('Ready'))?.status === 'True');
-    await shop.program.stop();
+    await shop.close();
   });
 
   test('a Source writes with the rights of its account, and with no others', async () => {
     const namespace = 'src-account';
     const rules = (verbs: string[]) => [{ apiGroups: [''], resources: ['configmaps'], verbs }];
-    await bed.createNamespace(namespace);
     await bed.apply(
       [
         { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'deployer', namespace } },
@@ -277,13 +271,12 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.untilSays('Applied', 'Applied');
     await shop.commit('b is gone', { 'b.json': null });
     await shop.until('b is gone', async () => !(await shop.read('ConfigMap', 'b')));
-    await shop.program.stop();
+    await shop.close();
   });
 
   test('what is not signed is not applied, what is signed is, and the signer is named', async () => {
     const namespace = 'src-signed';
     const keys = createTestKeys();
-    await bed.createNamespace(namespace);
     const stringData = { allowed_signers: `ada@example.com ${keys.make('ada', 'ed25519')}` };
     await bed.apply(
       [{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'signers' }, stringData }],
@@ -303,17 +296,15 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.commit('not signed', { 'a.json': configMap('a', 'debug') });
     await shop.untilSays('Ready', 'NotVerified');
     expect(levelOf(await shop.read('ConfigMap', 'a'))).toBe('info');
-    await shop.program.stop();
+    await shop.close();
     keys.close();
   });
 
   test('outside its window a revision waits, and goes out when somebody lets it through', async () => {
     const namespace = 'src-window';
-    await bed.createNamespace(namespace);
-    const repo = await bed.createGitRepo(namespace);
     const never = [{ kind: 'deny', schedule: '* * * * *', duration: '10m' }];
-    const place = { namespace, repo, source: { windows: never } };
-    const shop = openShopOn(bed, place, { provider: 'kubernetes', spec: { skipAnalysis: true } });
+    const options = { provider: 'kubernetes', spec: { skipAnalysis: true } } as const;
+    const shop = await shops.open(namespace, { ...options, source: { windows: never } });
     await shop.release('v1');
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
     const commit = await shop.release('v2');
@@ -333,10 +324,8 @@ describe.concurrent('Sources on a real API server', () => {
 
   test('a freeze holds the next release until it is lifted, and tables show seven characters of a commit', async () => {
     const namespace = 'src-freeze';
-    await bed.createNamespace(namespace);
-    const repo = await bed.createGitRepo(namespace);
     const options = { provider: 'kubernetes', spec: { skipAnalysis: true } } as const;
-    const shop = openShopOn(bed, { namespace, repo }, options);
+    const shop = await shops.open(namespace, options);
     const first = await shop.release('v1');
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
     for (const words of [['canary', '-o', 'wide'], ['sources.holdfast.dev']]) {
@@ -363,7 +352,6 @@ describe.concurrent('Sources on a real API server', () => {
 
   test('a plan tells what the API server would refuse and what is not as base says, and changes nothing', async () => {
     const namespace = 'src-plan';
-    await bed.createNamespace(namespace);
     const web = (labels: string): KubernetesObject => {
       const { spec, ...rest } = deployment({ name: 'web', image: 'app:v1', replicas: 0 });
       const { template } = spec as { template: { metadata: object } };
@@ -381,7 +369,8 @@ describe.concurrent('Sources on a real API server', () => {
       {},
     );
     await shop.untilSays('Applied', 'Applied');
-    await shop.program.stop();
+    await shop.close();
+    await shop.untilSays('Ready', 'Suspended');
     await bed.kubectl([
       '-n',
       namespace,
@@ -414,7 +403,12 @@ describe.concurrent('Sources on a real API server', () => {
     )) as KubernetesObject;
     writeFileSync(
       file,
-      JSON.stringify({ ...source, metadata: { name: metadata.name, namespace }, spec, status: undefined }),
+      JSON.stringify({
+        ...source,
+        metadata: { name: metadata.name, namespace },
+        spec: { ...(spec as object), suspend: false },
+        status: undefined,
+      }),
     );
 
     const revisions = [
