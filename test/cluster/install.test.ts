@@ -21,7 +21,7 @@ import { playPage } from '../examples/guide.ts';
 import { answering, type BedClient, useBed, waitFor } from './bed/client.ts';
 import { httpRoute } from './bed/manifests.ts';
 import { bedDesk } from './desk.ts';
-import { imageOf, openShop } from './scenarios/shop.ts';
+import { imageOf } from './scenarios/shop.ts';
 
 const namespace = 'install-test-system';
 const elsewhere = 'install-test-shop';
@@ -59,7 +59,6 @@ afterAll(async () => {
   const leftovers = [
     ...cluster.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`),
     `namespace/${elsewhere}`,
-    'namespace/least-rights',
   ];
   await bed.kubectl(['delete', '--wait=false', '--ignore-not-found', ...leftovers]);
 });
@@ -241,28 +240,6 @@ describe('what install prints, on a real API server', () => {
         describe: () => bed.kubectl(['-n', namespace, 'get', 'events']),
       },
     );
-  });
-
-  test('the rights are enough for a release, and for one that is taken back', async () => {
-    const where = 'least-rights';
-    const shop = await openShop(bed, where, {
-      analysis: { interval: '1s', threshold: 1, stepWeights: [50], metrics: [] },
-      postPromotion: { interval: '1s', successThreshold: 1, metrics: [] },
-    });
-    await shop.release('v1');
-    await shop.until('v1 initialized', ({ phase }) => phase === 'Initialized');
-    const good = await shop.release('v2');
-    await shop.until(
-      'v2 succeeded',
-      ({ phase, lastPromotedCommit }) => phase === 'Succeeded' && lastPromotedCommit === good,
-    );
-    await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
-    await shop.until('v3 reverted', ({ phase, run }) => phase === 'Failed' && !run);
-    await shop.close();
-    const requests = bed.auditedRequests({ user: `system:serviceaccount:${where}:holdfast` });
-    const refused = requests.filter(({ responseStatus }) => responseStatus?.code === 403);
-    expect(requests.length).toBeGreaterThan(50);
-    expect(refused.map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
   });
 
   test('its options for more copies and for outgoing connections are valid, and their pods are let in, too', async () => {

@@ -66,3 +66,10 @@ describe.concurrent('through Contour', () => {
     },
   );
 });
+
+test('the rights that install prints are enough for a release, and for one that is taken back', () => {
+  const requests = bed.auditedRequests({ user: 'system:serviceaccount:shares-gateway:holdfast' });
+  const refused = requests.filter(({ responseStatus }) => responseStatus?.code === 403);
+  expect(requests.length).toBeGreaterThan(50);
+  expect(refused.map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
+});
