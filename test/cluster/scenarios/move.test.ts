@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { move } from '../../../src/cli/migrate/queries.ts';
 import { makeJourney, type SaidMove } from '../../move/journey.ts';
@@ -12,8 +12,15 @@ import { deployment } from '../bed/manifests.ts';
 import { createProgram } from './program.ts';
 
 const bed: BedClient = useBed();
+const namespaces = ['move-flux', 'move-argocd'];
+const program = createProgram(bed, namespaces, undefined);
 
-beforeAll(() => bed.define(toolCrds));
+beforeAll(async () => {
+  await bed.define(toolCrds);
+  for (const namespace of namespaces) await bed.createNamespace(namespace);
+  program.start();
+});
+afterAll(() => program.stop());
 
 const api: Api = {
   async send(method, path, body, contentType) {
@@ -79,7 +86,6 @@ describe.concurrent('a move', () => {
       const folder = mkdtempSync(join(tmpdir(), `holdfast-${namespace}-`));
       const prod = join(folder, 'prod');
       mkdirSync(prod);
-      await bed.createNamespace(namespace);
       const repository = await bed.createGitRepo(namespace);
       const files = application(namespace);
       const texts = (some: Record<string, KubernetesObject | null>) =>
@@ -97,8 +103,6 @@ describe.concurrent('a move', () => {
         what: 'pods',
       });
       const before = await uidsIn(namespace);
-      const program = createProgram(bed, [namespace], undefined);
-      program.start();
 
       const say = async (isBack: boolean): Promise<SaidMove> => {
         const flags = { kubeconfig: bed.kubeconfigPath, output: 'json' } as const;
@@ -141,7 +145,6 @@ describe.concurrent('a move', () => {
       expect(deletions.map(({ objectRef }) => objectRef?.name)).toEqual(['extra']);
       await played.look(Object.values(rest).filter(({ metadata }) => metadata.name !== 'settings'));
       expect(played.deleted).toEqual(['ConfigMap/settings']);
-      await program.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   );
