@@ -1,10 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { vi } from 'vitest';
+import { runFolderVariable } from '../temporary-folder.ts';
 
-const build = join(import.meta.dirname, '../../scripts/build.mjs');
+const script = join(import.meta.dirname, '../../scripts/build.mjs');
 
 /** One process of the built program. */
 export interface Run {
@@ -25,12 +28,37 @@ export interface BuiltProgram {
   remove(): Promise<void>;
 }
 
-/** Builds it, or what `buildInto` makes of the folder that it is given. */
-export async function buildProgram(
-  buildInto = (folder: string): Promise<unknown> => promisify(execFile)(process.execPath, [build, folder]),
-): Promise<BuiltProgram> {
+/** A program that can be built: a name of its own, and what makes it in the folder that it is given. */
+export interface Build {
+  readonly name: string;
+  into(folder: string): Promise<unknown>;
+}
+
+const current: Build = {
+  name: 'current',
+  into: (folder) => promisify(execFile)(process.execPath, [script, folder]),
+};
+
+/** The folder with the program, which is built by the file of a run that asks first; the others wait for it. */
+async function builtOnce({ name, into }: Build): Promise<string> {
+  const place = join(process.env[runFolderVariable] ?? '', `program-${name}`);
+  const built = join(place, 'dist');
+  const isFirst = await mkdir(place).then(
+    () => true,
+    () => false,
+  );
+  if (isFirst) {
+    await into(join(place, 'unfinished'));
+    await rename(join(place, 'unfinished'), built);
+  }
+  await vi.waitUntil(() => existsSync(built), { timeout: 600_000, interval: 100 });
+  return built;
+}
+
+/** The program of this tree, or another one. What is in `dist` is for reading: other files of the run use it, too. */
+export async function buildProgram(build = current): Promise<BuiltProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-program-'));
-  await buildInto(join(folder, 'dist'));
+  await symlink(await builtOnce(build), join(folder, 'dist'));
   const running = new Set<() => void>();
   return {
     folder,

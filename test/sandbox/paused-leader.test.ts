@@ -16,14 +16,14 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
-import { buildPrevious, hasPrevious } from './previous-version.ts';
+import { hasPrevious, previousVersion } from './previous-version.ts';
 
 let bed: Bed;
 let older: BuiltProgram;
 let newer: BuiltProgram;
 beforeAll(async () => {
   newer = await buildProgram();
-  older = hasPrevious ? await buildProgram(buildPrevious) : newer;
+  older = hasPrevious ? await buildProgram(previousVersion) : newer;
 });
 afterAll(() => Promise.all([...new Set([older, newer])].map((program) => program.remove())));
 beforeEach(async () => {

@@ -2,6 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Build } from './built-program.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
@@ -13,8 +14,10 @@ const previousCommit = 'e2cf0e3ecf961ab118feaa4461d59b4dc62f6a93';
 export const hasPrevious =
   spawnSync('git', ['cat-file', '-e', `${previousCommit}^{commit}`], { cwd: root }).status === 0;
 
-/** Builds it from the history into a folder of that name, with the packages of today. Rejects in a clone that does not reach back so far. */
-export async function buildPrevious(folder: string): Promise<void> {
+/** Built from the history, with the packages of today; not in a clone that does not reach back so far. */
+export const previousVersion: Build = { name: 'previous', into: buildPrevious };
+
+async function buildPrevious(folder: string): Promise<void> {
   const source = `${folder}-source`;
   await mkdir(source, { recursive: true });
   const archive = `${source}.tar`;

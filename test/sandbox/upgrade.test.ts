@@ -18,7 +18,7 @@ import {
   startBed,
   statusOf,
 } from './holdfast-bed.ts';
-import { buildPrevious, hasPrevious } from './previous-version.ts';
+import { hasPrevious, previousVersion } from './previous-version.ts';
 
 /**
  * One Canary for each state, all of them in their state while one version of the program ends and another one begins: each stays in its state, goes
@@ -134,7 +134,7 @@ beforeAll(async () => {
   if (!hasPrevious)
     console.warn('upgrade and downgrade are skipped: no history here; run git fetch --unshallow');
   const current = buildProgram();
-  const previous = hasPrevious ? buildProgram(buildPrevious) : current;
+  const previous = hasPrevious ? buildProgram(previousVersion) : current;
   programs = { previous: await previous, current: await current };
 });
 afterAll(() => Promise.all([...new Set(Object.values(programs))].map((program) => program.remove())));
