@@ -80,19 +80,28 @@ function withConfigs(image: string, names: readonly string[]): string {
   return JSON.stringify(object);
 }
 
-async function twoReleases(spec: Record<string, unknown> = {}): Promise<void> {
-  const big = { 'one.json': bigConfig('one', 1), 'two.json': bigConfig('two', 2) };
-  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary(), ...big });
+/** Config whose record takes more than one Secret. */
+const severalParts = ['one', 'two'];
+const rewritable = { ref: { branch: 'main', rewrite: 'allow' } };
+
+/** Of v2, with this config; Holdfast has ended. */
+async function twoReleases(
+  spec: Record<string, unknown> = {},
+  config: readonly string[] = [],
+): Promise<void> {
+  const files = config.map((name, index) => [`${name}.json`, bigConfig(name, index + 1)]);
+  const first = { 'web.json': deployment('shop/web:1'), 'canary.json': canary() };
+  await bed.commit('v1', { ...first, ...Object.fromEntries(files) });
   await createSource(bed, spec);
   const app = await bed.start();
   await waitForPhase(bed, 'Initialized');
-  await bed.commit('v2', { 'web.json': withConfigs('shop/web:2', ['one', 'two']) });
+  await bed.commit('v2', { 'web.json': withConfigs('shop/web:2', config) });
   await waitForPhase(bed, 'Succeeded');
   await app.drain();
 }
 
 test('a damaged record is written anew from Git, at head or at its own commit, since the digest proves it', async () => {
-  await twoReleases();
+  await twoReleases({}, severalParts);
   const { record, promotedTime } = await goodRecord();
   const before = await secretNamed(record);
   await bed.start();
@@ -121,7 +130,7 @@ test('a damaged record is written anew from Git, at head or at its own commit, s
 });
 
 test('a damaged record that Git cannot give back is reported, not used, and nothing is written', async () => {
-  await twoReleases({ ref: { branch: 'main', rewrite: 'allow' } });
+  await twoReleases(rewritable, severalParts);
   await bed.rewrite('v3', {
     'web.json': deployment('shop/web:3'),
     'canary.json': canary(),
@@ -189,7 +198,7 @@ test('a damaged record that Git cannot give back is reported, not used, and noth
 });
 
 test('a lost last-known-good costs nothing while nobody acts', async () => {
-  await twoReleases({ ref: { branch: 'main', rewrite: 'allow' } });
+  await twoReleases(rewritable);
   await bed.rewrite('v3', { 'web.json': deployment('shop/web:3'), 'canary.json': canary() });
   await git(bed.repository, ['reflog', 'expire', '--expire=now', '--all']);
   await git(bed.repository, ['gc', '--quiet', '--prune=now']);
