@@ -152,10 +152,6 @@ describe('a chart is refused', () => {
   });
 
   it.each([
-    [
-      'without end',
-      '{{ range until 100000 }}{{ range until 100000 }}{{ $x := sha256sum "x" }}{{ end }}{{ end }}',
-    ],
     ['with huge output', '{{ range until 100000 }}{{ repeat 1000 "0123456789" }}{{ "\\n" }}{{ end }}'],
     [
       'in huge memory',
@@ -164,7 +160,7 @@ describe('a chart is refused', () => {
   ])('that renders %s, at a limit', async (_, template) => {
     const { objects, problems } = await renderTree(sourceWith(), chart({ 'a.yaml': map(template) }), 'web');
     expect(objects).toEqual([]);
-    expect(problems.join('\n')).toMatch(/^web\/.*: helm (timed out|printed more|exceeded its memory|failed)/);
+    expect(problems.join('\n')).toMatch(/^web\/.*: helm (printed more|exceeded its memory|failed)/);
   });
 
   it('whose values file is a link, or outside', async () => {
