@@ -6,18 +6,18 @@ import { type ApiWorld, timestamp, updateObject } from './object-writer.ts';
 
 const CRD_KEY = 'apiextensions.k8s.io/customresourcedefinitions';
 
-/** By the spec of their definition, which a write of its status leaves as it is. */
-const served = new WeakMap<JsonRecord, KindInfo[]>();
+/** By the spec, which is never changed once it is stored, and is the same after a write of the status. */
+const known = new WeakMap<object, readonly KindInfo[]>();
 
 /** The kinds a CustomResourceDefinition serves, one a served version. */
-function kindsOf(definition: KubernetesObject): KindInfo[] {
+function kindsOf(definition: KubernetesObject): readonly KindInfo[] {
   const spec = asRecord(definition.spec);
-  const kinds = served.get(spec) ?? readKinds(spec);
-  served.set(spec, kinds);
+  const kinds = known.get(spec) ?? kindsIn(spec);
+  known.set(spec, kinds);
   return kinds;
 }
 
-function readKinds(spec: JsonRecord): KindInfo[] {
+function kindsIn(spec: JsonRecord): readonly KindInfo[] {
   const names = asRecord(spec.names);
   const group = asString(spec.group);
   const plural = asString(names.plural);
@@ -101,5 +101,6 @@ export function establish(world: ApiWorld, name: string): void {
     },
     storedVersions: stored.map((version) => version.name),
   };
+  if (sameJson(definition.status, status)) return;
   updateObject(world, kind, { ...definition, status }, { manager: 'kube-apiserver', subresource: 'status' });
 }

@@ -81,8 +81,7 @@ export async function startBed(clock?: Clock): Promise<Bed> {
     return found && { ...clone(found), apiVersion, kind };
   }
 
-  for (const crd of allCrds())
-    await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+  await installCrds(sandbox.store, send);
   await send('POST', '/api/v1/namespaces', {
     apiVersion: 'v1',
     kind: 'Namespace',
@@ -124,6 +123,21 @@ export async function startBed(clock?: Clock): Promise<Bed> {
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** Our CRDs as the first bed of this process stored them: to take them in costs more than everything else of a bed. Nothing changes what is stored. */
+let storedCrds: readonly KubernetesObject[] = [];
+
+async function installCrds(store: Sandbox['store'], send: Bed['send']): Promise<void> {
+  const key = 'apiextensions.k8s.io/customresourcedefinitions';
+  if (storedCrds.length > 0) {
+    for (const crd of storedCrds) store.put(key, crd);
+    return;
+  }
+  const crds = allCrds();
+  for (const crd of crds) await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+  const stored = crds.flatMap(({ metadata }) => store.get(key, undefined, metadata.name) ?? []);
+  if (stored.every((crd) => condition(crd, 'Established')?.status === 'True')) storedCrds = stored;
 }
 
 /** What the program is started with, over this sandbox. */
