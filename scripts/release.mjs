@@ -80,7 +80,7 @@ async function release(work) {
   const manifests = execFileSync(process.execPath, [join(bundle, 'main.js'), 'install', '--image', image]);
   writeFileSync(join(out, 'install.yaml'), manifests);
 
-  const singleFile = build(join(work, 'single-file'), '--single-file');
+  const singleFile = wanted.length > 0 ? build(join(work, 'single-file'), '--single-file') : '';
   for (const platform of wanted) {
     const folder = join(work, platform);
     await addExecutable(singleFile, platform, folder);

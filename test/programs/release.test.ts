@@ -24,7 +24,6 @@ const [first, second, ofRegistry] = ['first', 'second', 'registry'].map((name) =
   string,
 ];
 const registry = 'registry.example.com/delivery';
-const prepareMs = 300_000;
 const unpacked = join(folder, 'unpacked', `holdfast-${version}-${thisPlatform}`);
 const installed = join(folder, 'npm');
 /** Git and nothing else: no Node, no shell. */
@@ -55,7 +54,7 @@ beforeAll(async () => {
   });
   const npmPackage = join(first, `holdfast-npm-${version}.tgz`);
   await run('npm', ['install', '--global', '--offline', '--prefix', installed, npmPackage]);
-}, prepareMs);
+});
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const read = (name: string, from = first) => readFileSync(join(from, name), 'utf8');
