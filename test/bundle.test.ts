@@ -22,7 +22,7 @@ interface Bill {
 }
 
 /** Of JavaScript in the image. A package that is bundled whole by mistake takes more than what is left. */
-const mostBytes = 4_750_000;
+const mostBytes = 4_850_000;
 
 let folder = '';
 /** What is in each file, which its source map knows, whatever the build wrote about it. */
@@ -69,7 +69,7 @@ it('a start reads the table of commands, and nothing that a single one needs', a
   expect(ours.sort()).toEqual(['package.json', 'src/cli/commands.ts', 'src/main.ts']);
 });
 
-it('the image holds no more than it did before the dashboard and Git over SSH', async () => {
+it('the image has no more JavaScript than its limit', async () => {
   const texts = await Promise.all([...sources.keys()].filter((name) => name !== 'demo.js').map(built));
   expect(texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0)).toBeLessThan(mostBytes);
 });

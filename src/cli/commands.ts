@@ -150,7 +150,7 @@ const rows: readonly CommandRow[] = [
   },
   {
     name: 'migrate',
-    summary: 'migrate from Flagger, Flux or Argo CD',
+    summary: 'migrate from Flagger, Flux, Argo CD or Argo Rollouts',
     load: async () => (await import('./migrate/migrate.ts')).migrateCommand,
   },
   {

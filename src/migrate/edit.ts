@@ -43,6 +43,23 @@ export function edited(
   });
 }
 
+/** The files with texts of YAML behind one document, each a document of its own; of that one too, as `copy` changes it. */
+export function withFollowing(
+  files: Files,
+  file: string,
+  which: Identity,
+  { texts = [], copy }: { readonly texts?: readonly string[]; readonly copy?: (document: Document) => void },
+): Files {
+  return rewritten(files, file, (chunk) => {
+    const { body } = split(chunk);
+    const document = asWritten(body);
+    if (!isIt(document, which)) return chunk;
+    copy?.(document);
+    const added = [...(copy ? [asText(document, body)] : []), ...texts];
+    return [chunk.replace(/\n?$/, '\n'), ...added.map((text) => `---\n${text}`)].join('');
+  });
+}
+
 /** The files without one document; a file that holds nothing else goes. */
 export function withoutDocument(files: Files, file: string, which: Identity): Files {
   return rewritten(files, file, (chunk) => (isIt(parseDocument(split(chunk).body), which) ? '' : chunk));

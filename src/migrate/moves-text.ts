@@ -19,7 +19,7 @@ export function moveLines(moves: readonly Move[], screen: Screen): string[] {
   return moves.flatMap((move, index) => [...(index > 0 ? [''] : []), ...linesOfMove(move, screen)]);
 }
 
-function linesOfMove({ name, stops, notes, steps }: Move, screen: Screen): string[] {
+function linesOfMove({ name, stops, notes, converted = [], steps }: Move, screen: Screen): string[] {
   const listed = (lines: readonly string[], mark: string) =>
     lines.flatMap((line) => wrap(`${mark} ${line}`, screen.columns, indent));
   const isOver = steps.length > 0 && steps.every(({ state }) => state === 'done');
@@ -28,6 +28,7 @@ function linesOfMove({ name, stops, notes, steps }: Move, screen: Screen): strin
     ...(stops.length > 0 ? [paint(screen, 'bad', `${indent}cannot be migrated:`)] : []),
     ...listed(stops, '-'),
     ...listed(isOver ? [] : notes, '! '),
+    ...listed(isOver ? [] : converted, '+ '),
     ...steps.flatMap((step, index) => stepLines(step, index + 1, screen)),
   ];
 }

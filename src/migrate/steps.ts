@@ -56,6 +56,8 @@ export interface Move {
   readonly stops: readonly string[];
   /** What is otherwise afterwards, or could not be compared. */
   readonly notes: readonly string[];
+  /** What keeps its meaning; absent where that is not listed. */
+  readonly converted?: readonly string[];
   readonly steps: readonly PlacedStep[];
 }
 
@@ -86,10 +88,10 @@ export function movesExitCode(moves: readonly Move[]): 0 | 1 | 3 {
 // What was read back, as findings. Pure.
 
 /** A finding that is undefined until facts are there. */
-export function finding(
-  facts: MoveFacts | undefined,
+export function finding<Facts = MoveFacts>(
+  facts: Facts | undefined,
   what: string,
-  look: (facts: MoveFacts) => true | string,
+  look: (facts: Facts) => true | string,
 ): Finding {
   if (!facts) return { what, holds: undefined };
   const found = look(facts);

@@ -36,11 +36,28 @@ const moved = new RegExp(
   `${key('kind')}(?:Kustomization|GitRepository|Application|ApplicationSet|Source)\\b`,
 );
 
+/** What is read of a tree. */
+interface TreeInterest {
+  /** Files whose objects are read. */
+  readonly kept: RegExp;
+  /** Of those, the ones of which it is told that they are broken. */
+  readonly told: RegExp;
+}
+
+/** Rollouts of Argo Rollouts, and whatever may name them. */
+export const rolloutInterest: TreeInterest = {
+  kept: new RegExp(key('apiVersion')),
+  told: new RegExp(`${key('kind')}(?:Rollout|(?:Cluster)?AnalysisTemplate)\\b`),
+};
+
 /**
  * Reads a file or folder; what concerns neither tool is passed over, broken or not. An object may be there more than once, as for two
  * clusters, or in a patch. Never throws on what it finds.
  */
-export async function readMoveTree(path: string): Promise<MoveTree> {
+export async function readMoveTree(
+  path: string,
+  { kept: named, told }: TreeInterest = { kept: tools, told: moved },
+): Promise<MoveTree> {
   const local = await readLocalFiles([path]);
   const texts = local.files.flatMap((file) => {
     const { text } = decodeText(file.bytes);
@@ -49,7 +66,7 @@ export async function readMoveTree(path: string): Promise<MoveTree> {
     const isWhole = file.bytes.at(-1) === 0x0a;
     return [[file.path, isWhole ? text : text.replace(/\n$/, '')] as const];
   });
-  const kept = texts.filter(([file, text]) => isKustomization(file) || tools.test(text));
+  const kept = texts.filter(([file, text]) => isKustomization(file) || named.test(text));
   const files = new Map(kept);
   const isManifest = (file: string) => files.has(file) && !isKustomization(file);
   const results = new Map(
@@ -60,7 +77,7 @@ export async function readMoveTree(path: string): Promise<MoveTree> {
   const all = [...results.values()];
   const isFatal = ({ file }: FileProblem) => file === path || file === '';
   const broken = [...results].filter(([file, { problems }]) => {
-    return file !== path && problems.length > 0 && moved.test(files.get(file) ?? '');
+    return file !== path && problems.length > 0 && told.test(files.get(file) ?? '');
   });
   return {
     files,

@@ -40,6 +40,7 @@ describe('completion', () => {
     ['status -', expect.arrayContaining(['--watch', '--help', '--namespace'])],
     ['migrate ', expect.arrayContaining(['plan', 'steps'])],
     ['migrate steps --from f', ['flux']],
+    ['migrate steps --from argo-', ['argo-rollouts']],
     ['status ', ['canary', 'source']],
     ['status -n shop ', ['canary', 'source', 'web']],
     ['status -nshop source ', ['front']],

@@ -16,14 +16,14 @@ interface PlanFlags extends CanaryFlags {
 }
 
 interface StepsFlags extends MoveFlags {
-  readonly from: 'flux' | 'argocd';
+  readonly from: 'flux' | 'argocd' | 'argo-rollouts';
 }
 
-/** `holdfast migrate`: what taking over from Flagger would do, and the steps from Flux and Argo CD to a Source. */
+/** `holdfast migrate`: what taking over from Flagger would do, and the steps from Flux, Argo CD and Argo Rollouts. */
 export const migrateCommand: CliCommand = {
   register(command, context) {
     command.description(
-      'Migrate from Flagger, Flux or Argo CD to Holdfast. The way back is holdfast handback.',
+      'Migrate from Flagger, Flux, Argo CD or Argo Rollouts to Holdfast. The way back is holdfast handback.',
     );
     const plan = withCanaryFlags(
       command
@@ -42,14 +42,14 @@ export const migrateCommand: CliCommand = {
       withClusterFlags(
         command
           .command('steps')
-          .summary('the steps from Flux or Argo CD to a Source')
+          .summary('the steps from Flux or Argo CD to a Source, and from Argo Rollouts to Canaries')
           .description(
-            'Print the next commit, and the commands, that migrate Kustomizations or Applications to Sources. Writes nothing.\n\nExit codes: 0 everything is migrated, 1 something is refused, 2 error, 3 steps remain.',
+            'Print the next commit, and the commands, that migrate Kustomizations or Applications to Sources, or Rollouts to Canaries. Writes nothing.\n\nExit codes: 0 everything is migrated, 1 something is refused, 2 error, 3 steps remain.',
           )
-          .argument('<path>', 'file or folder with the Kustomizations or Applications')
+          .argument('<path>', 'file or folder with the Kustomizations, Applications or Rollouts')
           .addOption(
             new Option('--from <tool>', 'the tool to migrate from')
-              .choices(['flux', 'argocd'])
+              .choices(['flux', 'argocd', 'argo-rollouts'])
               .makeOptionMandatory(),
           )
           .option('--offline', 'do not contact a cluster, so that no step is verified'),

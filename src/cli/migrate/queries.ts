@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { ObjectReference } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
+import { planRollouts } from '../../migrate/argo-rollouts/plan.ts';
 import { comparisonOf } from '../../migrate/comparison.ts';
 import type { AdoptionQuery } from '../../migrate/flagger/read-canaries.ts';
 import { planMoves } from '../../migrate/moves.ts';
@@ -88,7 +89,7 @@ export async function adoptionQuery(
 
 /** Which steps are asked for. */
 interface MoveQuery {
-  readonly tool: 'flux' | 'argocd';
+  readonly tool: 'flux' | 'argocd' | 'argo-rollouts';
   readonly path: string;
   readonly isBack: boolean;
 }
@@ -101,15 +102,17 @@ export async function move(
 ): Promise<CommandResult> {
   const { offline: isOffline = false, output } = flags;
   const programs = programsIn(flags, process.env);
-  const moves = isOffline
-    ? await planMoves({ ...query, cluster: undefined })
-    : await withConnection(flags, { version }, (connection) =>
-        withGit(connection, { version, programs }, (reading) => {
-          const compare = (source: Source, inventory: readonly ObjectReference[]) =>
-            comparisonOf(connection, source, { ...reading, inventory });
-          return planMoves({ ...query, cluster: { connection, compare } });
-        }),
-      );
+  const plan = (connection: Connection | undefined) => {
+    const { tool, path, isBack } = query;
+    if (tool === 'argo-rollouts') return planRollouts({ path, connection });
+    if (!connection) return planMoves({ tool, path, isBack, cluster: undefined });
+    return withGit(connection, { version, programs }, (reading) => {
+      const compare = (source: Source, inventory: readonly ObjectReference[]) =>
+        comparisonOf(connection, source, { ...reading, inventory });
+      return planMoves({ tool, path, isBack, cluster: { connection, compare } });
+    });
+  };
+  const moves = await (isOffline ? plan(undefined) : withConnection(flags, { version }, plan));
   const note = isOffline
     ? ['Offline: no cluster was contacted and nothing was verified. No step is known to be safe yet.', '']
     : [];

@@ -64,6 +64,10 @@ export const moveSteps = z.object({
       name: z.string().describe('What moves, as `Kustomization flux-system/apps`.'),
       stops: z.array(z.string()).describe('Why it cannot be moved; there are no steps then.'),
       notes: z.array(z.string()).describe('What is otherwise afterwards, or could not be compared.'),
+      converted: z
+        .array(z.string())
+        .describe('Fields that keep their meaning; absent where they are not listed.')
+        .optional(),
       steps: z.array(
         z.object({
           title: z.string().describe('What the step does.'),

@@ -1,0 +1,470 @@
+/** Migration of Rollouts of Argo Rollouts: the steps of each, and where it stands. */
+import { dirname } from 'node:path';
+import type { Document } from 'yaml';
+import {
+  describe,
+  isSuspended,
+  type KubernetesObject,
+  numberOf,
+  present,
+  recordOf,
+  recordsOf,
+  textOf,
+} from '../../api/kubernetes.ts';
+import { listNames } from '../../api/limits.ts';
+import { InputError } from '../../api/problems.ts';
+import { isKustomization } from '../../render/build/collect.ts';
+import { writeYaml } from '../../render/yaml/values.ts';
+import type { Connection } from '../../server/connection.ts';
+import {
+  changesBetween,
+  deleteField,
+  edited,
+  type Files,
+  identityOf,
+  setField,
+  withFollowing,
+} from '../edit.ts';
+import { shellLine } from '../kubectl.ts';
+import { type Finding, finding, type Move, placeSteps, type Step } from '../steps.ts';
+import { type MoveTree, type Placed, readMoveTree, rolloutInterest, withoutPlaced } from '../tree.ts';
+import { type ConvertedRollout, convertRollout, isOfRollouts } from './convert.ts';
+import { type RolloutFacts, readRolloutFacts } from './facts.ts';
+import { newReport, type Report, tell } from './report.ts';
+
+const group = 'argoproj.io/';
+
+/** Plans the migration of every Rollout of a tree. Writes nothing. Throws InputError for a tree that cannot be read, and ApiError. */
+export async function planRollouts(query: {
+  readonly path: string;
+  /** Undefined: nothing is read back. */
+  readonly connection: Connection | undefined;
+}): Promise<Move[]> {
+  const tree = await readMoveTree(query.path, rolloutInterest);
+  if (tree.problems.length > 0) throw new InputError(tree.problems.join('\n'));
+  const rollouts = tree.objects.filter(
+    ({ object }) => object.kind === 'Rollout' && object.apiVersion.startsWith(group),
+  );
+  const moves: Move[] = [];
+  for (const placed of rollouts) moves.push(await planRollout(tree, placed, query.connection));
+  const unread = [...tree.broken].map(
+    ([file, stops]): Move => ({ name: `File ${file}`, stops, notes: [], steps: [] }),
+  );
+  return [...moves, ...unread];
+}
+
+async function planRollout(
+  tree: MoveTree,
+  placed: Placed,
+  connection: Connection | undefined,
+): Promise<Move> {
+  const report = newReport(tree);
+  const { name } = placed.object.metadata;
+  const namespace = namespaceOf(tree, placed, connection);
+  const title = describe({ kind: 'Rollout', apiVersion: group, name, ...(namespace ? { namespace } : {}) });
+  sayWhereItIs(report, placed, namespace);
+  if (report.said.stop.length > 0) return { name: title, stops: report.said.stop, notes: [], steps: [] };
+  const facts =
+    connection && (await readRolloutFacts(connection, { name, namespace: namespace ?? 'default' }));
+  const find = (kind: string, wanted: string) => nearest(tree, placed, namespace, kind, wanted);
+  const known = knownParts(tree, placed, namespace, find);
+  const made = known.canary
+    ? undefined
+    : convertRollout({
+        ...{ report, placed, namespace, find, scaler: known.scaler },
+        service: (wanted) =>
+          find('Service', wanted)?.object ?? facts?.services.find(({ metadata }) => metadata.name === wanted),
+      });
+  const { stop, differs, converted } = report.said;
+  const said = { name: title, stops: stop, notes: [...differs, ...othersFor(tree, placed)], converted };
+  if (stop.length > 0) return { ...said, steps: [] };
+  return { ...said, steps: placeSteps(rolloutSteps(tree, { placed, namespace, made, facts, ...known })) };
+}
+
+/** The file's own, else that of the kustomization beside it, else the one of the kubeconfig. */
+function namespaceOf(
+  { files }: MoveTree,
+  { object, origin }: Placed,
+  connection: Connection | undefined,
+): string | undefined {
+  if (object.metadata.namespace) return object.metadata.namespace;
+  const kustomization = [...files].find(
+    ([file]) => isKustomization(file) && dirname(file) === dirname(origin.file),
+  );
+  const [, named] = /^namespace:[^\S\n]*["']?([\w-]+)/m.exec(kustomization?.[1] ?? '') ?? [];
+  return named ?? connection?.access.namespace;
+}
+
+function sayWhereItIs(report: Report, placed: Placed, namespace: string | undefined): void {
+  const { object, origin } = placed;
+  const { template, workloadRef, strategy } = recordOf(object.spec);
+  const stop = (message: string) => tell(report, placed, 'spec', ['stop', message]);
+  if (origin.items.length > 0) stop('is inside a List; move it to a document of its own');
+  if (origin.file.endsWith('.json')) stop('is JSON, where no document can follow; write it as YAML');
+  if (!strategy || !(template || workloadRef))
+    stop(
+      'has no strategy, or neither template nor workloadRef: if it is a patch, change it by hand, as the file that it changes',
+    );
+  const { kind = 'Deployment' } = recordOf(workloadRef);
+  if (kind !== 'Deployment')
+    stop(
+      `workloadRef names a ${kind}, and a Canary rolls out a Deployment; write the template into the Rollout first`,
+    );
+  if (!object.metadata.namespace && namespace)
+    tell(report, placed, 'metadata', ['differs', `names no namespace; ${namespace} is meant here`]);
+}
+
+/** The object of this kind and name that is nearest to the Rollout: in its file, its folder, or a folder above or below. */
+function nearest(
+  { objects }: MoveTree,
+  { origin }: Placed,
+  namespace: string | undefined,
+  kind: string,
+  name: string,
+): Placed | undefined {
+  const isClusterWide = kind.startsWith('Cluster');
+  const found = objects.filter(
+    ({ object: { kind: other, metadata } }) =>
+      other === kind &&
+      metadata.name === name &&
+      (isClusterWide || !metadata.namespace || !namespace || metadata.namespace === namespace),
+  );
+  const distance = (file: string) => {
+    if (file === origin.file) return -1;
+    const [left, right] = [file, origin.file].map((one) => dirname(one).split('/'));
+    const shared = (left ?? []).findIndex((part, at) => part !== right?.[at]);
+    const common = shared < 0 ? (left ?? []).length : shared;
+    return (left ?? []).length + (right ?? []).length - 2 * common;
+  };
+  return found.sort((left, right) => distance(left.origin.file) - distance(right.origin.file))[0];
+}
+
+interface Known {
+  readonly canary: Placed | undefined;
+  readonly deployment: Placed | undefined;
+  readonly scaler: Placed | undefined;
+  /** Everything that names the Rollout as what it scales. */
+  readonly scalers: readonly Placed[];
+}
+
+function knownParts(
+  { objects }: MoveTree,
+  { object }: Placed,
+  namespace: string | undefined,
+  find: (kind: string, name: string) => Placed | undefined,
+): Known {
+  const { name } = object.metadata;
+  const target = textOf(recordOf(recordOf(object.spec).workloadRef).name) ?? name;
+  const scalers = objects.filter(({ object: { spec, metadata } }) => {
+    const reference = scaled(spec);
+    const isHere = !metadata.namespace || !namespace || metadata.namespace === namespace;
+    return isHere && reference?.kind === 'Rollout' && reference.name === name;
+  });
+  const canary = find('Canary', name);
+  const isOurs = recordOf(recordOf(canary?.object.spec).targetRef).name === target;
+  return {
+    canary: isOurs ? canary : undefined,
+    deployment: find('Deployment', target),
+    scaler: scalers.find(({ object: { kind } }) =>
+      ['HorizontalPodAutoscaler', 'ScaledObject'].includes(kind),
+    ),
+    scalers,
+  };
+}
+
+function scaled(spec: unknown): Record<string, unknown> | undefined {
+  const { scaleTargetRef, targetRef } = recordOf(spec);
+  const found = scaleTargetRef ?? targetRef;
+  return found ? recordOf(found) : undefined;
+}
+
+const namesRollouts = /\bkind:\s*["']?Rollout\b|rollout-transform|argo-rollouts/;
+
+/** What else names the Rollout, or its pods. */
+function othersFor({ files, objects, at }: MoveTree, { object }: Placed): string[] {
+  const { name, namespace } = object.metadata;
+  const labels = recordOf(recordOf(recordOf(object.spec).selector).matchLabels);
+  const transformed = [...files].flatMap(([file, text]) => {
+    const lines = isKustomization(file) ? text.split('\n') : [];
+    return lines.flatMap((line, index) =>
+      namesRollouts.test(line)
+        ? [
+            `${file}:${index + 1}: names Rollouts: let it name the Deployment from the second step on; fields of the strategy are in the Canary`,
+          ]
+        : [],
+    );
+  });
+  const budgets = objects.filter(({ object: { kind, metadata, spec } }) => {
+    const wanted = Object.entries(recordOf(recordOf(recordOf(spec).selector).matchLabels));
+    const isHere = (metadata.namespace ?? namespace) === (namespace ?? metadata.namespace);
+    const selects = wanted.length > 0 && wanted.every(([key, value]) => labels[key] === value);
+    return kind === 'PodDisruptionBudget' && isHere && selects;
+  });
+  const told = budgets.map(({ object: { metadata }, origin }) => {
+    return `${at(origin, 'spec.selector')}: PodDisruptionBudget ${metadata.name} selects the pods of Rollout ${name} by labels that the pods of a primary do not all have: with another provider than native select by a label of your own, in the pod template`;
+  });
+  return [...transformed, ...told];
+}
+
+// The steps: Argo Rollouts lets go of the Services, Holdfast takes over, the Rollout goes.
+
+interface Subject extends Known {
+  readonly placed: Placed;
+  readonly namespace: string | undefined;
+  readonly made: ConvertedRollout | undefined;
+  readonly facts: RolloutFacts | undefined;
+}
+
+function rolloutSteps(tree: MoveTree, subject: Subject): Step[] {
+  const { placed, made } = subject;
+  const { file } = placed.origin;
+  const which = identityOf(placed.object);
+  const texts = made?.objects.map(writeYaml) ?? [];
+  const released = edited(
+    made ? made.editRoutes(withFollowing(tree.files, file, which, { texts })) : tree.files,
+    file,
+    which,
+    letGo,
+  );
+  const taken = withDeployment(released, subject);
+  const gone = withoutPlaced(taken, [placed]);
+  return [
+    { ...letGoStep(subject), changes: changesBetween(tree.files, released) },
+    { ...takeOverStep(subject), changes: changesBetween(released, taken) },
+    { ...removalStep(subject), changes: changesBetween(taken, gone) },
+  ];
+}
+
+/** The Rollout keeps its pods, and nothing else: it names no Service, no route and no steps. */
+function letGo(document: Document): void {
+  const strategy = recordOf(document.toJS().spec.strategy);
+  const { maxSurge, maxUnavailable } = recordOf(strategy.canary ?? strategy.blueGreen);
+  document.setIn(
+    ['spec', 'strategy'],
+    document.createNode({ canary: present({ maxSurge, maxUnavailable }) }),
+  );
+  if (document.hasIn(['spec', 'workloadRef', 'scaleDown']))
+    document.setIn(['spec', 'workloadRef', 'scaleDown'], 'never');
+}
+
+/** The Deployment beside the Rollout, the Canary no longer suspended, and scalers that scale the Deployment. */
+function withDeployment(files: Files, { placed, namespace, deployment, scalers, scaler }: Subject): Files {
+  const { object, origin } = placed;
+  const { name } = object.metadata;
+  const { workloadRef, replicas } = recordOf(object.spec);
+  const target = textOf(recordOf(workloadRef).name) ?? name;
+  let next = edited(files, origin.file, { kind: 'Canary', name, namespace }, (document) =>
+    deleteField(document, ['spec', 'suspend']),
+  );
+  if (!workloadRef && !deployment)
+    next = withFollowing(next, origin.file, identityOf(object), { copy: asDeployment });
+  if (workloadRef && deployment)
+    next = edited(next, deployment.origin.file, identityOf(deployment.object), (document) => {
+      if (scaler) document.deleteIn(['spec', 'replicas']);
+      else document.setIn(['spec', 'replicas'], numberOf(replicas) ?? 1);
+    });
+  return scalers.reduce((all, one) => {
+    const field = recordOf(one.object.spec).scaleTargetRef ? 'scaleTargetRef' : 'targetRef';
+    return edited(all, one.origin.file, identityOf(one.object), (document) => {
+      setField(document, ['spec', field, 'apiVersion'], 'apps/v1');
+      setField(document, ['spec', field, 'kind'], 'Deployment');
+      setField(document, ['spec', field, 'name'], target);
+    });
+  }, next);
+}
+
+const onlyOfRollouts = [
+  'workloadRef',
+  'strategy',
+  'progressDeadlineAbort',
+  'rollbackWindow',
+  'restartAt',
+  'analysis',
+  'paused',
+];
+
+function asDeployment(document: Document): void {
+  const { metadata, spec } = document.toJS() as KubernetesObject;
+  const { maxSurge, maxUnavailable } = recordOf(recordOf(recordOf(spec).strategy).canary);
+  const rollingUpdate = present({ maxSurge, maxUnavailable });
+  document.set('apiVersion', 'apps/v1');
+  document.set('kind', 'Deployment');
+  for (const key of Object.keys(metadata.annotations ?? {}))
+    if (isOfRollouts(key)) deleteField(document, ['metadata', 'annotations', key]);
+  for (const field of onlyOfRollouts) document.deleteIn(['spec', field]);
+  if (Object.keys(rollingUpdate).length > 0)
+    document.setIn(['spec', 'strategy'], document.createNode({ type: 'RollingUpdate', rollingUpdate }));
+}
+
+function names({ placed, namespace }: Subject): {
+  rollout: string;
+  canary: string;
+  place: string[];
+  name: string;
+} {
+  const { name } = placed.object.metadata;
+  const metadata = { name, ...(namespace ? { namespace } : {}) };
+  return {
+    rollout: describe({ ...placed.object, metadata }),
+    canary: describe({ apiVersion: '', kind: 'Canary', metadata }),
+    place: namespace ? ['-n', namespace] : [],
+    name,
+  };
+}
+
+/** A tool applies the Rollout's file, or else a person does. */
+function applied({ placed, facts }: Subject): string[] {
+  return facts && !facts.appliedBy ? [shellLine('kubectl', 'apply', '-f', placed.origin.file)] : [];
+}
+
+function letGoStep(subject: Subject): Omit<Step, 'changes'> {
+  const { facts } = subject;
+  const { canary, place, name } = names(subject);
+  return {
+    title: 'let Argo Rollouts let go of Services and routes, and add the suspended Canary',
+    requires: [
+      finding(
+        facts,
+        'the CRDs of Canary and MetricTemplate are installed',
+        ({ hasKinds }) => hasKinds || 'run holdfast install first',
+      ),
+      ...inSource(subject),
+      atRest(subject),
+    ],
+    ends: [
+      lettingGo(subject),
+      finding(facts, `${canary} is in the cluster`, ({ canary: live }) => live !== undefined || 'it is not'),
+    ],
+    commands: applied(subject),
+    verify: [
+      shellLine('kubectl', ...place, 'get', 'services', '-o', 'wide'),
+      shellLine('kubectl', ...place, 'get', 'rollouts.argoproj.io', name),
+    ],
+  };
+}
+
+/** Pods are stepped in place by who writes the template. */
+function inSource({ facts, made, canary }: Subject): Finding[] {
+  const { provider } = recordOf((made?.objects[0] ?? canary?.object)?.spec);
+  if (provider !== 'native') return [];
+  return [
+    finding(
+      facts,
+      'a Source applies the Rollout, which provider native needs',
+      ({ isInSource, appliedBy }) =>
+        isInSource ||
+        `${appliedBy ?? 'no Source'} does: move its objects to a Source first (guides from Flux and from Argo CD)`,
+    ),
+  ];
+}
+
+/** What Holdfast writes of an object that Git keeps; Argo CD would set it back. */
+function leftAlone({ facts, made, canary, placed }: Subject): Finding[] {
+  const spec = recordOf((made?.objects[0] ?? canary?.object)?.spec);
+  const { name } = recordOf(spec.service);
+  const route = recordOf(spec.routeRef);
+  const target = textOf(recordOf(spec.targetRef).name) ?? placed.object.metadata.name;
+  const written: ReadonlyArray<readonly [kind: string, name: string, field: string]> = [
+    ...(spec.service ? [['Service', textOf(name) ?? target, 'spec.selector'] as const] : []),
+    ...(spec.routeRef ? [[String(route.kind), String(route.name), 'spec'] as const] : []),
+  ];
+  return written.map(([kind, own, field]) =>
+    finding(facts, `Argo CD leaves ${field} of ${kind} ${own} alone, if it applies it`, ({ application }) => {
+      if (!application || isIgnored(application, { kind, name: own, field })) return true;
+      return `Application ${application.metadata.name} needs ignoreDifferences for it, with jsonPointers [/${field.replace('.', '/')}], and the sync option RespectIgnoreDifferences=true`;
+    }),
+  );
+}
+
+function isIgnored(
+  { spec }: KubernetesObject,
+  wanted: { readonly kind: string; readonly name: string; readonly field: string },
+): boolean {
+  const { ignoreDifferences, syncPolicy } = recordOf(spec);
+  const { syncOptions } = recordOf(syncPolicy);
+  const isRespected = Array.isArray(syncOptions) && syncOptions.includes('RespectIgnoreDifferences=true');
+  const entry = recordsOf(ignoreDifferences).find(({ kind, name, jsonPointers, jqPathExpressions }) => {
+    const isMeant = [wanted.kind, '*'].includes(String(kind)) && (!name || name === wanted.name);
+    const pointers = [jsonPointers, jqPathExpressions].flatMap((list) => (Array.isArray(list) ? list : []));
+    const paths = pointers.map((pointer) => String(pointer).replace(/^[./]/, '').replaceAll('/', '.'));
+    return isMeant && paths.some((path) => path === 'spec' || path === wanted.field);
+  });
+  return isRespected && entry !== undefined;
+}
+
+/** A release under way would be rolled out at once without its steps. */
+function atRest(subject: Subject): Finding {
+  return finding(subject.facts, `${names(subject).rollout} has nothing to roll out`, ({ rollout }) => {
+    if (!rollout) return 'it is not in the cluster';
+    const { phase, stableRS, currentPodHash } = recordOf(rollout.status);
+    if (phase !== 'Healthy')
+      return `it is ${textOf(phase) ?? 'without a phase'}: let it finish, or abort it and undo the change in Git`;
+    return stableRS === currentPodHash || 'its newest template is not the stable one';
+  });
+}
+
+/** Argo Rollouts takes its hash out of the selector of a Service that no Rollout names any more. */
+function lettingGo(subject: Subject): Finding {
+  const { name } = names(subject);
+  return finding(
+    subject.facts,
+    'Argo Rollouts has taken its hash out of the selectors of the Services',
+    ({ rollout, services, canary }) => {
+      const isOver = !rollout && canary !== undefined;
+      const { blueGreen, canary: strategy } = recordOf(recordOf(rollout?.spec).strategy);
+      const { canaryService, stableService, trafficRouting, pingPong, steps } = recordOf(strategy);
+      if (!isOver && !strategy)
+        return blueGreen ? 'the strategy in the cluster is blueGreen' : 'it is not in the cluster';
+      const named = Object.keys(present({ canaryService, stableService, trafficRouting, pingPong, steps }));
+      if (named.length > 0) return `the strategy in the cluster has ${listNames(named)}`;
+      const held = services.filter(({ metadata, spec }) => {
+        const owner = metadata.annotations?.['argo-rollouts.argoproj.io/managed-by-rollouts'];
+        return (
+          recordOf(recordOf(spec).selector)['rollouts-pod-template-hash'] !== undefined &&
+          (!owner || owner === name)
+        );
+      });
+      return held.length === 0 || `not yet: ${listNames(held.map(describe))}`;
+    },
+  );
+}
+
+/** The Canary has taken over, and no release is under way. */
+function initialized(subject: Subject): Finding {
+  return finding(subject.facts, `${names(subject).canary} has taken over`, ({ canary }) => {
+    if (!canary) return 'it is not in the cluster';
+    if (isSuspended(canary)) return 'it is suspended';
+    const { phase, conditions } = recordOf(canary.status);
+    if (phase === 'Initialized' || phase === 'Succeeded') return true;
+    const message = recordsOf(conditions).find(({ type }) => type === 'Ready')?.message;
+    return `it is ${textOf(phase) ?? 'without a phase'}${message ? `: ${message}` : ''}`;
+  });
+}
+
+function takeOverStep(subject: Subject): Omit<Step, 'changes'> {
+  const { place, name } = names(subject);
+  return {
+    title: 'add the Deployment, and let Holdfast take over; the pods of the Rollout serve until then',
+    requires: [...leftAlone(subject), atRest(subject), lettingGo(subject)],
+    ends: [initialized(subject)],
+    commands: applied(subject),
+    verify: [shellLine('holdfast', 'status', `canary/${name}`, ...place)],
+  };
+}
+
+function removalStep(subject: Subject): Omit<Step, 'changes'> {
+  const { facts } = subject;
+  const { rollout, place, name } = names(subject);
+  return {
+    title: 'remove the Rollout with its pods, which nobody is sent to any more',
+    requires: [lettingGo(subject), initialized(subject)],
+    ends: [
+      finding(facts, `${rollout} is gone`, ({ rollout: live }) => live === undefined || 'it still exists'),
+    ],
+    commands:
+      facts?.rollout && !facts.appliedBy
+        ? [shellLine('kubectl', ...place, 'delete', 'rollouts.argoproj.io', name)]
+        : [],
+    verify: [shellLine('kubectl', ...place, 'get', 'rollouts.argoproj.io,pods')],
+  };
+}
