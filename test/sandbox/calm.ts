@@ -24,8 +24,10 @@ export async function untilCalm(isBusy: () => boolean): Promise<void> {
 }
 
 /** Files, names and processes that somebody in this process waits for; sockets are waited for by the servers' counts. */
+const work: ReadonlySet<string> = new Set(
+  'FSReqCallback FSReqPromise CloseReq GetAddrInfoReqWrap ProcessWrap'.split(' '),
+);
+
 function isWorking(): boolean {
-  return process
-    .getActiveResourcesInfo()
-    .some((name) => /^(FSReq|CloseReq|Process|GetAddrInfo|TCPConnect|WriteWrap|ShutdownWrap)/.test(name));
+  return process.getActiveResourcesInfo().some((name) => work.has(name));
 }
