@@ -102,6 +102,17 @@ async function canaryFrom(...documents: string[]): Promise<Record<string, unknow
 const stopsOf = async (...documents: string[]) =>
   (await planOne(...documents)).stops.map((stop) => stop.replace(/^.*?:\d+: /, ''));
 
+it.each([
+  ['canary: {stableService: web, steps: [{setWeight: 50}, {pause: {duration: 1m}}]}', { maxSurge: '25%' }],
+  ['canary: {maxUnavailable: 0, steps: [{setWeight: 50}]}', { maxUnavailable: 0 }],
+])(
+  'leaves a field in the strategy that lets go: server-side apply makes null of one that lost all, which is no strategy: %s',
+  async (strategy, left) => {
+    const objects = await after(await planOne(rollout(`{${strategy}}`), service('web')), 1);
+    expect(specOf(objects, 'Rollout').strategy).toEqual({ canary: left });
+  },
+);
+
 it('writes weights, the longest pause and gates where a person goes on', async () => {
   const strategy =
     'canary: {steps: [{setWeight: 20}, {pause: {duration: 60}}, {setWeight: 50}, {pause: {duration: 10m}}, {setWeight: 80}, {pause: {}}]}';

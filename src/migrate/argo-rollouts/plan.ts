@@ -221,10 +221,10 @@ function rolloutSteps(tree: MoveTree, subject: Subject): Step[] {
 function letGo(document: Document): void {
   const strategy = recordOf(document.toJS().spec.strategy);
   const { maxSurge, maxUnavailable } = recordOf(strategy.canary ?? strategy.blueGreen);
-  document.setIn(
-    ['spec', 'strategy'],
-    document.createNode({ canary: present({ maxSurge, maxUnavailable }) }),
-  );
+  const kept = present({ maxSurge, maxUnavailable });
+  // Server-side apply makes null of a map that lost all of its fields. 25 % is what is meant without it, here and in a Deployment.
+  const canary = Object.keys(kept).length > 0 ? kept : { maxSurge: '25%' };
+  document.setIn(['spec', 'strategy'], document.createNode({ canary }));
   if (document.hasIn(['spec', 'workloadRef', 'scaleDown']))
     document.setIn(['spec', 'workloadRef', 'scaleDown'], 'never');
 }
