@@ -189,6 +189,14 @@ test('a Canary whose target is in no file is reported with its place', () => {
   ]);
 });
 
+test('a new Canary that is suspended may come before its target; one whose target left the files may not', () => {
+  const suspended = (text: string) => text.replace('spec:\n', 'spec:\n  suspend: true\n');
+  const files = { 'pay.yaml': suspended(canary('pay')) };
+  expect(states(select(files))).toEqual({ pay: 'missing' });
+  expect(select(files).problems).toEqual([]);
+  expect(select(files, previousOf({ 'pay.yaml': good['pay.yaml'] })).problems).toHaveLength(1);
+});
+
 test('two new Canaries of one target are both refused, each naming the other, and the target is not applied', () => {
   const files = { 'a.yaml': canary('pay'), 'b.yaml': canary('twin', 'pay'), 'w.yaml': workload('pay') };
   const selection = select(files);

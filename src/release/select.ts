@@ -1,5 +1,11 @@
 import type { Canary } from '../api/canary/canary.ts';
-import { type KubernetesObject, type NamespacedName, objectKey, recordOf } from '../api/kubernetes.ts';
+import {
+  isSuspended,
+  type KubernetesObject,
+  type NamespacedName,
+  objectKey,
+  recordOf,
+} from '../api/kubernetes.ts';
 import {
   type FileProblem,
   fileOfOrigin,
@@ -165,12 +171,15 @@ function frozen(candidate: Candidate, problems: readonly FileProblem[]): CanaryP
 function missing(candidate: Candidate, context: Context): CanaryPlan {
   const reference = recordOf(recordOf(candidate.object?.spec).targetRef);
   const message = `${reference.kind} ${candidate.name.namespace}/${reference.name}, the target of Canary ${candidate.key}, is in no file of this Source`;
+  // It waits for somebody, and so for its target; one that left the files may be a mistake.
+  const isYetToCome =
+    candidate.object !== undefined && isSuspended(candidate.object) && !context.previous.has(candidate.key);
   return {
     state: 'missing',
     canary: candidate.name,
     object: candidate.origin ? candidate.parsed : undefined,
     message,
-    problems: [canaryProblem(candidate, 'spec.targetRef.name', message, context.lineOf)],
+    problems: isYetToCome ? [] : [canaryProblem(candidate, 'spec.targetRef.name', message, context.lineOf)],
   };
 }
 
