@@ -142,6 +142,20 @@ describe('what is left to who applies an object', () => {
     });
   });
 
+  it('is all but the selector while Argo Rollouts writes its hash into that', () => {
+    const held = (annotation: boolean, hash: boolean) => {
+      const live = aService([http]);
+      const annotations = annotation ? { 'argo-rollouts.argoproj.io/managed-by-rollouts': 'web' } : {};
+      const selector = { app: 'web', ...(hash ? { 'rollouts-pod-template-hash': 'abc' } : {}) };
+      return { ...live, metadata: { ...live.metadata, annotations }, spec: { selector } };
+    };
+    const { selector: _, ...others } = manifest.spec as { selector: unknown };
+
+    expect(manifestForOwner(manifest, held(true, true)).spec).toEqual(others);
+    expect(manifestForOwner(manifest, held(true, false))).toBe(manifest);
+    expect(manifestForOwner(manifest, held(false, true))).toBe(manifest);
+  });
+
   it("is not the Canary's port under another number, until the rollout has written that: its name is taken", () => {
     const changed = (name?: string) => aService([{ ...(name ? { name } : {}), port: 90 }]);
     const before = aService([http, { name: 'metrics', port: 9090 }], '80/TCP');

@@ -90,11 +90,22 @@ export function originalSpecPatch({ metadata, spec }: KubernetesObject): object 
   }
 }
 
-/** A manifest for the tool that applies it while a rollout writes the live object, too: without the fields that were taken over or generated. */
+/** Argo Rollouts writes which of its pods a Service selects, and takes its hash out when no Rollout names the Service any more. */
+function isHeldByRollouts({ kind, metadata, spec }: KubernetesObject): boolean {
+  const isMarked = metadata.annotations?.['argo-rollouts.argoproj.io/managed-by-rollouts'] !== undefined;
+  const { selector = {} } = (spec ?? {}) as ServiceSpec;
+  return kind === 'Service' && isMarked && Object.hasOwn(selector, 'rollouts-pod-template-hash');
+}
+
+/** A manifest for the tool that applies it while a rollout writes the live object, too: without the fields that were taken over or generated, or that Argo Rollouts holds. */
 export function manifestForOwner(
   manifest: KubernetesObject,
   live: KubernetesObject | undefined,
 ): KubernetesObject {
+  if (live && isHeldByRollouts(live)) {
+    const { selector: _, ...spec } = (manifest.spec ?? {}) as ServiceSpec;
+    return { ...manifest, spec };
+  }
   const taken = live?.metadata.annotations?.[takenOverAnnotation];
   const isGenerated = live?.metadata.labels?.[canaryLabel] !== undefined;
   if (!live || (taken === undefined && !isGenerated)) return manifest;
