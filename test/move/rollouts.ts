@@ -83,6 +83,8 @@ export function playRollouts(api: Api, apply: () => Promise<void>): RolloutsPlay
       stableRS: 'abc',
       currentPodHash: 'abc',
       observedGeneration: String(generation),
+      replicas,
+      updatedReplicas: replicas,
     };
     await api.send('PATCH', `${pathOf(rollout)}/status`, { status }, 'application/merge-patch+json');
   }

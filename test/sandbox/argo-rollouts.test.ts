@@ -3,6 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { makeJourney, type SaidMove } from '../move/journey.ts';
 import { applyAsFlux, playRollouts, rolloutCrd } from '../move/rollouts.ts';
 import { commitChanges, toolCrds } from '../move/tools.ts';
@@ -178,7 +180,14 @@ test('a Rollout of Argo CD waits until its Application leaves the selector alone
   await application({});
   await phase({ phase: 'Paused' });
   expect(await missing()).toEqual([expect.stringMatching(/^it is Paused: let it finish/)]);
-  await phase({ phase: 'Healthy' });
+  await phase({ phase: 'Healthy', observedGeneration: '0' });
+  expect(await missing()).toEqual(['Argo Rollouts has not seen its newest change yet']);
+  await argo.look();
+  await phase({ replicas: 8, updatedReplicas: 4 });
+  expect(await missing()).toEqual([
+    expect.stringMatching(/^4 pods of earlier releases are kept, to which the Services would lead as well/),
+  ]);
+  await phase({ replicas: 4, updatedReplicas: 4 });
   commitChanges((await current())?.changes ?? []);
   await argo.look();
   expect([(await current())?.state, await missing()]).toEqual([
@@ -190,4 +199,79 @@ test('a Rollout of Argo CD waits until its Application leaves the selector alone
     syncPolicy: { syncOptions: ['RespectIgnoreDifferences=true'] },
   });
   expect((await current())?.state).toBe('next');
+});
+
+test('where no tool applies the files, every file of a step is applied, and not again while Holdfast takes over', async () => {
+  const [web, scaler] = ['web.yaml', 'scaler.yaml'].map((name) => join(tree, name)) as [string, string];
+  const text = rollout('canary: {}').replace('replicas: 4', 'minReadySeconds: 0');
+  await writeFile(web, text);
+  const target = '{apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: web}';
+  await writeFile(
+    scaler,
+    `apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\nspec: {minReplicas: 2, maxReplicas: 4, scaleTargetRef: ${target}}\n`,
+  );
+  const path = '/apis/argoproj.io/v1alpha1/namespaces/shop/rollouts/web?fieldManager=person';
+  await bed.send('PATCH', path, parse(text), 'application/apply-patch+yaml');
+  const commands = async () => (await say()).steps.map((step) => step.commands);
+  const [first, second] = (await say()).steps;
+  expect([first?.commands, second?.commands]).toEqual([
+    [`kubectl apply -f ${web}`],
+    [`kubectl apply -f ${web}`, `kubectl apply -f ${scaler}`],
+  ]);
+
+  commitChanges([...(first?.changes ?? []), ...(second?.changes ?? [])]);
+  expect((await commands())[1]).toEqual([`kubectl apply -f ${web}`]);
+  const canary = parseAllDocuments(await readFile(web, 'utf8'))
+    .map((one) => one.toJS() as KubernetesObject)
+    .find(({ kind }) => kind === 'Canary');
+  await bed.send(
+    'PATCH',
+    '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web?fieldManager=person',
+    canary,
+    'application/apply-patch+yaml',
+  );
+  expect((await commands())[1]).toEqual([]);
+});
+
+test('a Rollout that left the files is told of until it has left the cluster', async () => {
+  const canary = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: {
+      provider: 'native',
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+      analysis: { interval: '10s', threshold: 1, stepWeights: [50] },
+      suspend: true,
+    },
+  };
+  const at = (path: string) => `/apis/${path}?fieldManager=person&force=true`;
+  const canaryPath = 'flagger.app/v1beta1/namespaces/shop/canaries/web';
+  const rolloutPath = 'argoproj.io/v1alpha1/namespaces/shop/rollouts/web';
+  const applied = 'application/apply-patch+yaml';
+  await writeFile(
+    join(tree, 'web.yaml'),
+    JSON.stringify(canary).replace('"suspend":true', '"suspend":false'),
+  );
+  expect(await say()).toMatchObject({ name: '' });
+  const live = parse(rollout('canary: {}')) as Record<string, unknown>;
+  await bed.send('PATCH', at(canaryPath), canary, applied);
+  await bed.send('PATCH', at(rolloutPath), live, applied);
+  const only = async () => (await say()).steps.map(({ state, commands }) => [state, commands]);
+
+  expect((await say()).name).toBe('Rollout shop/web');
+  expect(await only()).toEqual([['refused', expect.anything()]]);
+  await bed.send('PATCH', at(canaryPath), { ...canary, spec: { ...canary.spec, suspend: false } }, applied);
+  const status = { phase: 'Initialized' };
+  await bed.send('PATCH', `/apis/${canaryPath}/status`, { status }, 'application/merge-patch+json');
+  expect(await only()).toEqual([['next', ['kubectl -n shop delete rollouts.argoproj.io web']]]);
+  await bed.send(
+    'PATCH',
+    at(rolloutPath),
+    { ...live, metadata: { name: 'web', labels: { 'kustomize.toolkit.fluxcd.io/name': 'apps' } } },
+    applied,
+  );
+  expect(await only()).toEqual([['waits', []]]);
+  await bed.send('DELETE', `/apis/${rolloutPath}`);
+  expect(await say()).toMatchObject({ name: '' });
 });

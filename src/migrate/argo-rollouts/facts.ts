@@ -19,18 +19,26 @@ export interface RolloutFacts {
   readonly application: KubernetesObject | undefined;
 }
 
-/** The facts of one Rollout. Throws ApiError. */
-export async function readRolloutFacts(
+/** The Rollout as the cluster has it. Throws ApiError. */
+export async function readRollout(
   { client }: Connection,
   { namespace, name }: NamespacedName,
-): Promise<RolloutFacts> {
+): Promise<KubernetesObject | undefined> {
   const found = await client.find('argoproj.io', 'Rollout');
+  return found && (await client.get({ apiVersion: found.apiVersion, kind: 'Rollout', namespace, name }));
+}
+
+/** The facts of one Rollout. Throws ApiError. */
+export async function readRolloutFacts(
+  connection: Connection,
+  { namespace, name }: NamespacedName,
+): Promise<RolloutFacts> {
+  const { client } = connection;
   const kinds = await Promise.all(
     ['Canary', 'MetricTemplate'].map((kind) => client.find('flagger.app', kind)),
   );
   const hasKinds = kinds.every((kind) => kind !== undefined);
-  const rollout =
-    found && (await client.get({ apiVersion: found.apiVersion, kind: 'Rollout', namespace, name }));
+  const rollout = await readRollout(connection, { namespace, name });
   const reference = { apiVersion: apiVersionOf('Canary'), kind: 'Canary', namespace, name };
   const isInSource = rollout?.metadata.labels?.[partOfLabel] !== undefined;
   const { items } = await client.list('v1', 'Service', { namespace });

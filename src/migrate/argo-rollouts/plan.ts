@@ -25,7 +25,7 @@ import {
 import { type Move, placeSteps, type Step } from '../steps.ts';
 import { type MoveTree, type Placed, readMoveTree, rolloutInterest, withoutPlaced } from '../tree.ts';
 import { convertRollout, isOfRollouts } from './convert.ts';
-import { readRolloutFacts } from './facts.ts';
+import { readRollout, readRolloutFacts } from './facts.ts';
 import { newReport, type Report, tell } from './report.ts';
 import { type Known, letGoStep, removalStep, type Subject, takeOverStep } from './steps.ts';
 
@@ -47,7 +47,38 @@ export async function planRollouts(query: {
   const unread = [...tree.broken].map(
     ([file, stops]): Move => ({ name: `File ${file}`, stops, notes: [], steps: [] }),
   );
-  return [...moves, ...unread];
+  return [...moves, ...(await leftovers(tree, rollouts, query.connection)), ...unread];
+}
+
+/** Rollouts of the cluster that left the tree, where a Canary of their name is: the last step has not ended. */
+async function leftovers(
+  tree: MoveTree,
+  rollouts: readonly Placed[],
+  connection: Connection | undefined,
+): Promise<Move[]> {
+  const moves: Move[] = [];
+  if (!connection) return moves;
+  for (const canary of tree.objects.filter(({ object }) => object.kind === 'Canary')) {
+    const { name } = canary.object.metadata;
+    const namespace = namespaceOf(tree, canary, connection) ?? 'default';
+    const isPlanned = rollouts.some(
+      (one) =>
+        one.object.metadata.name === name && (namespaceOf(tree, one, connection) ?? 'default') === namespace,
+    );
+    const object = isPlanned ? undefined : await readRollout(connection, { namespace, name });
+    if (!object) continue;
+    const facts = await readRolloutFacts(connection, { namespace, name });
+    const placed = { object, origin: canary.origin };
+    const known = { canary, deployment: undefined, scaler: undefined, scalers: [] };
+    const step = removalStep({ placed, namespace, made: undefined, facts, ...known }, []);
+    moves.push({
+      name: describe({ kind: 'Rollout', apiVersion: group, name, namespace }),
+      stops: [],
+      notes: ['is in none of these files; if it is in others, name a folder that has both'],
+      steps: placeSteps([step]),
+    });
+  }
+  return moves;
 }
 
 async function planRollout(
@@ -211,9 +242,9 @@ function rolloutSteps(tree: MoveTree, subject: Subject): Step[] {
   const taken = withDeployment(released, subject);
   const gone = withoutPlaced(taken, [placed]);
   return [
-    { ...letGoStep(subject), changes: changesBetween(tree.files, released) },
-    { ...takeOverStep(subject), changes: changesBetween(released, taken) },
-    { ...removalStep(subject), changes: changesBetween(taken, gone) },
+    letGoStep(subject, changesBetween(tree.files, released)),
+    takeOverStep(subject, changesBetween(released, taken)),
+    removalStep(subject, changesBetween(taken, gone)),
   ];
 }
 

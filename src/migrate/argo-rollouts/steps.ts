@@ -3,12 +3,14 @@ import {
   describe,
   isSuspended,
   type KubernetesObject,
+  numberOf,
   present,
   recordOf,
   recordsOf,
   textOf,
 } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
+import type { FileChange } from '../edit.ts';
 import { shellLine } from '../kubectl.ts';
 import { type Finding, finding, type Step } from '../steps.ts';
 import type { Placed } from '../tree.ts';
@@ -48,13 +50,17 @@ function names({ placed, namespace }: Subject): {
   };
 }
 
-/** A tool applies the Rollout's file, or else a person does. */
-function applied({ placed, facts }: Subject): string[] {
-  return facts && !facts.appliedBy ? [shellLine('kubectl', 'apply', '-f', placed.origin.file)] : [];
+/** A tool applies what a step changes, or else a person does. */
+function applied({ placed, facts }: Subject, changes: readonly FileChange[]): string[] {
+  if (!facts || facts.appliedBy) return [];
+  const files = changes.flatMap(({ file, after }) => (after === undefined ? [] : [file]));
+  return [...new Set([placed.origin.file, ...files])].map((file) =>
+    shellLine('kubectl', 'apply', '-f', file),
+  );
 }
 
 /** Argo Rollouts lets go of Services and routes. */
-export function letGoStep(subject: Subject): Omit<Step, 'changes'> {
+export function letGoStep(subject: Subject, changes: readonly FileChange[]): Step {
   const { facts } = subject;
   const { canary, place, name } = names(subject);
   return {
@@ -66,13 +72,15 @@ export function letGoStep(subject: Subject): Omit<Step, 'changes'> {
         ({ hasKinds }) => hasKinds || 'run holdfast install first',
       ),
       ...inSource(subject),
-      atRest(subject),
+      // Once it was applied, Argo Rollouts has to see it.
+      ...(stillNamed(facts?.rollout)?.length === 0 ? [] : [atRest(subject)]),
     ],
     ends: [
       lettingGo(subject),
       finding(facts, `${canary} is in the cluster`, ({ canary: live }) => live !== undefined || 'it is not'),
     ],
-    commands: applied(subject),
+    changes,
+    commands: applied(subject, changes),
     verify: [
       shellLine('kubectl', ...place, 'get', 'services', '-o', 'wide'),
       shellLine('kubectl', ...place, 'get', 'rollouts.argoproj.io', name),
@@ -129,15 +137,37 @@ function isIgnored(
   return isRespected && entry !== undefined;
 }
 
+const unseen = 'Argo Rollouts has not seen its newest change yet';
+
+function isSeen({ metadata, status }: KubernetesObject): boolean {
+  const { observedGeneration } = recordOf(status);
+  return observedGeneration === undefined || observedGeneration === String(metadata.generation);
+}
+
 /** A release under way would be rolled out at once without its steps. */
 function atRest(subject: Subject): Finding {
   return finding(subject.facts, `${names(subject).rollout} has nothing to roll out`, ({ rollout }) => {
     if (!rollout) return 'it is not in the cluster';
-    const { phase, stableRS, currentPodHash } = recordOf(rollout.status);
+    const status = recordOf(rollout.status);
+    const { phase, stableRS, currentPodHash } = status;
+    if (!isSeen(rollout)) return unseen;
     if (phase !== 'Healthy')
       return `it is ${textOf(phase) ?? 'without a phase'}: let it finish, or abort it and undo the change in Git`;
-    return stableRS === currentPodHash || 'its newest template is not the stable one';
+    if (stableRS !== currentPodHash) return 'its newest template is not the stable one';
+    const earlier = (numberOf(status.replicas) ?? 0) - (numberOf(status.updatedReplicas) ?? 0);
+    return (
+      earlier <= 0 ||
+      `${earlier} pods of earlier releases are kept, to which the Services would lead as well: wait for scaleDownDelaySeconds, or scale their ReplicaSets to zero`
+    );
   });
+}
+
+/** What the strategy in the cluster names that Argo Rollouts must let go of; undefined: there is no such strategy. */
+function stillNamed(rollout: KubernetesObject | undefined): string[] | undefined {
+  const { canary } = recordOf(recordOf(rollout?.spec).strategy);
+  if (!canary) return undefined;
+  const { canaryService, stableService, trafficRouting, pingPong, steps } = recordOf(canary);
+  return Object.keys(present({ canaryService, stableService, trafficRouting, pingPong, steps }));
 }
 
 /** Argo Rollouts takes its hash out of the selector of a Service that no Rollout names any more. */
@@ -148,12 +178,11 @@ function lettingGo(subject: Subject): Finding {
     'Argo Rollouts has taken its hash out of the selectors of the Services',
     ({ rollout, services, canary }) => {
       const isOver = !rollout && canary !== undefined;
-      const { blueGreen, canary: strategy } = recordOf(recordOf(rollout?.spec).strategy);
-      const { canaryService, stableService, trafficRouting, pingPong, steps } = recordOf(strategy);
-      if (!isOver && !strategy)
-        return blueGreen ? 'the strategy in the cluster is blueGreen' : 'it is not in the cluster';
-      const named = Object.keys(present({ canaryService, stableService, trafficRouting, pingPong, steps }));
-      if (named.length > 0) return `the strategy in the cluster has ${listNames(named)}`;
+      const named = stillNamed(rollout);
+      if (!isOver && !named)
+        return rollout ? 'the strategy in the cluster is blueGreen' : 'it is not in the cluster';
+      if (named && named.length > 0) return `the strategy in the cluster has ${listNames(named)}`;
+      if (rollout && !isSeen(rollout)) return unseen;
       const held = services.filter(({ metadata, spec }) => {
         const owner = metadata.annotations?.['argo-rollouts.argoproj.io/managed-by-rollouts'];
         return (
@@ -179,19 +208,22 @@ function initialized(subject: Subject): Finding {
 }
 
 /** Holdfast takes over. */
-export function takeOverStep(subject: Subject): Omit<Step, 'changes'> {
+export function takeOverStep(subject: Subject, changes: readonly FileChange[]): Step {
   const { place, name } = names(subject);
+  const live = subject.facts?.canary;
   return {
     title: 'add the Deployment, and let Holdfast take over; the pods of the Rollout serve until then',
     requires: [...leftAlone(subject), atRest(subject), lettingGo(subject)],
     ends: [initialized(subject)],
-    commands: applied(subject),
+    changes,
+    // Applied again, a Service in the file would lose the selector that Holdfast has written.
+    commands: changes.length === 0 && live && !isSuspended(live) ? [] : applied(subject, changes),
     verify: [shellLine('holdfast', 'status', `canary/${name}`, ...place)],
   };
 }
 
 /** The Rollout goes. */
-export function removalStep(subject: Subject): Omit<Step, 'changes'> {
+export function removalStep(subject: Subject, changes: readonly FileChange[]): Step {
   const { facts } = subject;
   const { rollout, place, name } = names(subject);
   return {
@@ -200,6 +232,7 @@ export function removalStep(subject: Subject): Omit<Step, 'changes'> {
     ends: [
       finding(facts, `${rollout} is gone`, ({ rollout: live }) => live === undefined || 'it still exists'),
     ],
+    changes,
     commands:
       facts?.rollout && !facts.appliedBy
         ? [shellLine('kubectl', ...place, 'delete', 'rollouts.argoproj.io', name)]
