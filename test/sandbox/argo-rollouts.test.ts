@@ -9,7 +9,7 @@ import { makeJourney, type SaidMove } from '../move/journey.ts';
 import { applyAsFlux, playRollouts, rolloutCrd } from '../move/rollouts.ts';
 import { commitChanges, toolCrds } from '../move/tools.ts';
 import { run } from './cli-run.ts';
-import { createSource, eventually, imageOf, statusOf, waitForPhase } from './holdfast-bed.ts';
+import { createSource, eventually, imageOf, notesOf, statusOf, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -59,13 +59,11 @@ spec:
         - {name: web-canary, port: 80, weight: 0}
 `;
 
+const blueGreen =
+  'blueGreen: {activeService: web-active, previewService: web-preview, autoPromotionSeconds: 10}';
 const strategies: ReadonlyArray<readonly [string, string, readonly string[], string]> = [
-  [
-    'blue/green',
-    'blueGreen: {activeService: web-active, previewService: web-preview, autoPromotionSeconds: 10}',
-    [service('web-active'), service('web-preview')],
-    'web-active',
-  ],
+  ['blue/green in a Source', blueGreen, [service('web-active'), service('web-preview')], 'web-active'],
+  ['blue/green', blueGreen, [service('web-active'), service('web-preview')], 'web-active'],
   [
     'a canary behind a Gateway',
     `canary:
@@ -119,7 +117,7 @@ test.each(strategies)(
   '%s comes to Holdfast by three commits, and its next release goes through: no request fails',
   async (name, strategy, others, apex) => {
     await writeFile(join(tree, 'web.yaml'), [rollout(strategy), ...others].join('---\n'));
-    const bySource = name === 'a canary without a router';
+    const bySource = name.endsWith('Source') || name === 'a canary without a router';
     if (bySource) await bed.start();
     const argo = playRollouts(bed, bySource ? applyBySource() : applyAsFlux(bed, tree));
     await eventually('the Rollout has its pods', async () => {
@@ -132,6 +130,9 @@ test.each(strategies)(
     const titles = await makeJourney({ api: bed, say, look: () => argo.look(), timeoutMs: 120_000 });
     expect(titles).toHaveLength(3);
     await eventually('the pods of the Rollout are gone', async () => (await argo.pods()).length === 0);
+
+    // Nor does a Source contend with Argo Rollouts, or miss the target of the suspended Canary.
+    expect([notesOf(bed, 'DriftCorrected'), notesOf(bed, 'InvalidManifests')]).toEqual([[], []]);
 
     const text = await readFile(join(tree, 'web.yaml'), 'utf8');
     expect(text).toContain('# one at a time');
@@ -272,6 +273,9 @@ test('a Rollout that left the files is told of until it has left the cluster', a
     applied,
   );
   expect(await only()).toEqual([['waits', []]]);
+  expect((await say()).steps[0]?.ends[0]?.found).toMatch(
+    /^it still exists; if Kustomization .* does not prune, kubectl -n shop delete rollouts.argoproj.io web$/,
+  );
   await bed.send('DELETE', `/apis/${rolloutPath}`);
   expect(await say()).toMatchObject({ name: '' });
 });

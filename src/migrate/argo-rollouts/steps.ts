@@ -226,17 +226,17 @@ export function takeOverStep(subject: Subject, changes: readonly FileChange[]): 
 export function removalStep(subject: Subject, changes: readonly FileChange[]): Step {
   const { facts } = subject;
   const { rollout, place, name } = names(subject);
+  const deletion = shellLine('kubectl', ...place, 'delete', 'rollouts.argoproj.io', name);
+  const isHere = (appliedBy: string | undefined) =>
+    appliedBy ? `it still exists; if ${appliedBy} does not prune, ${deletion}` : 'it still exists';
   return {
     title: 'remove the Rollout with its pods, which nobody is sent to any more',
     requires: [lettingGo(subject), initialized(subject)],
     ends: [
-      finding(facts, `${rollout} is gone`, ({ rollout: live }) => live === undefined || 'it still exists'),
+      finding(facts, `${rollout} is gone`, ({ rollout: live, appliedBy }) => !live || isHere(appliedBy)),
     ],
     changes,
-    commands:
-      facts?.rollout && !facts.appliedBy
-        ? [shellLine('kubectl', ...place, 'delete', 'rollouts.argoproj.io', name)]
-        : [],
+    commands: facts?.rollout && !facts.appliedBy ? [deletion] : [],
     verify: [shellLine('kubectl', ...place, 'get', 'rollouts.argoproj.io,pods')],
   };
 }
