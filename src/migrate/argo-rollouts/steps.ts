@@ -228,7 +228,9 @@ export function removalStep(subject: Subject, changes: readonly FileChange[]): S
   const { rollout, place, name } = names(subject);
   const deletion = shellLine('kubectl', ...place, 'delete', 'rollouts.argoproj.io', name);
   const isHere = (appliedBy: string | undefined) =>
-    appliedBy ? `it still exists; if ${appliedBy} does not prune, ${deletion}` : 'it still exists';
+    appliedBy && changes.length === 0
+      ? `it still exists; if ${appliedBy} does not prune, ${deletion}`
+      : 'it still exists';
   return {
     title: 'remove the Rollout with its pods, which nobody is sent to any more',
     requires: [lettingGo(subject), initialized(subject)],
