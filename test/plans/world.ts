@@ -5,9 +5,9 @@ import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import type { FaultRule } from '../../sandbox/api-server/server.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
-import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { untilCalm } from '../sandbox/calm.ts';
+import { installCrds } from '../sandbox/holdfast-bed.ts';
 import type { GitFront, GitView, History } from './git-front.ts';
 import { type HoldfastProcess, startProcess } from './process.ts';
 
@@ -112,8 +112,7 @@ export async function createWorld(front: GitFront, history: History, writesGit =
 
   const calm = () => untilCalm(() => sandbox.requests.underWay() + git.underWay() > 0 || starting > 0);
 
-  for (const crd of allCrds())
-    await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+  await installCrds(sandbox.store, send);
   const metadata = { name: 'shop' };
   await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
   return {

@@ -125,10 +125,14 @@ export async function startBed(clock?: Clock): Promise<Bed> {
   };
 }
 
-/** Our CRDs as the first bed of this process stored them: to take them in costs more than everything else of a bed. Nothing changes what is stored. */
+/** As the first sandbox of this process stored them: to take them in costs more than everything else of a bed. Nothing changes what is stored. */
 let storedCrds: readonly KubernetesObject[] = [];
 
-async function installCrds(store: Sandbox['store'], send: Bed['send']): Promise<void> {
+/** Our CRDs in a sandbox, established. */
+export async function installCrds(
+  store: Sandbox['store'],
+  send: (method: string, path: string, body: unknown) => Promise<unknown>,
+): Promise<void> {
   const key = 'apiextensions.k8s.io/customresourcedefinitions';
   if (storedCrds.length > 0) {
     for (const crd of storedCrds) store.put(key, crd);
