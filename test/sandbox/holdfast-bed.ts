@@ -63,6 +63,8 @@ export async function startBed(clock?: Clock): Promise<Bed> {
   await writeFile(kubeconfigPath, sandbox.kubeconfig);
   const apps: App[] = [];
   let copies = 0;
+  /** What was seen of a stored object, copied once: most looks meet it unchanged, and `canaryStatus` remembers what it unpacked. */
+  const looked = new WeakMap<KubernetesObject, KubernetesObject>();
 
   async function send(method: string, path: string, body?: unknown, contentType = 'application/json') {
     const init = { method, headers: { 'content-type': contentType } };
@@ -78,7 +80,10 @@ export async function startBed(clock?: Clock): Promise<Bed> {
     const plural = kind === 'Canary' ? 'canaries' : `${kind.toLowerCase()}s`;
     const group = apiVersion.includes('/') ? apiVersion.split('/')[0] : '';
     const found = sandbox.store.get(`${group}/${plural}`, namespace, name);
-    return found && { ...clone(found), apiVersion, kind };
+    if (!found) return undefined;
+    const known = looked.get(found) ?? clone(found);
+    looked.set(found, known);
+    return { ...known, apiVersion, kind };
   }
 
   await installCrds(sandbox.store, send);
