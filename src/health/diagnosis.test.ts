@@ -18,6 +18,21 @@ const rows: ReadonlyArray<readonly [string, PodFault, Cause]> = [
     'ImageMissing',
   ],
   ['a name that is no image', aFault('InvalidImageName'), 'ImageMissing'],
+  [
+    'an image that is not there, as a kubelet tells it later',
+    aFault('ImagePullBackOff', {
+      message: 'Back-off pulling image "app:v2": ErrImagePull: app:v2: not found',
+    }),
+    'ImageMissing',
+  ],
+  [
+    'a registry that does not answer, as a kubelet tells it later',
+    aFault('ImagePullBackOff', {
+      message:
+        'Back-off pulling image "app:v2": ErrImagePull: failed to pull and unpack image: dial tcp 192.0.2.1:443: i/o timeout',
+    }),
+    'PullFails',
+  ],
   ['a pull that is denied', aFault('ImagePullBackOff', { message: '401 Unauthorized' }), 'PullDenied'],
   ['a pull that fails', aFault('ErrImagePull', { message: 'dial tcp: i/o timeout' }), 'PullFails'],
   [

@@ -26,31 +26,6 @@ async function expectRevertedTo(shop: Shop, image: string): Promise<void> {
 }
 
 describe.concurrent('the primary does not come up', () => {
-  test('[auto-heals] auto holds, and goes on when the primary comes up in time', async () => {
-    const shop = await running('auto-heals', { ...recreate, primaryDeadlineSeconds: 20 });
-    const load = shop.startLoad();
-    const heals = shop.pods(({ isPrimary, version }) =>
-      isPrimary && version === 'v2' ? { failure: 'NotReady' } : undefined,
-    );
-    const commit = await shop.release('v2');
-    await shop.until('held', isHeldByCanary);
-    heals();
-    const ended = await shop.until('promoted', ({ phase, run }) => phase === 'Succeeded' && !run);
-    expect(load.stop().failures).toEqual([]);
-    expect(ended.lastPromotedCommit).toBe(commit);
-    expect(ended.rejected ?? []).toEqual([]);
-  });
-
-  test('[auto-canary-fails-too] auto does not wait when the canary is not healthy either', async () => {
-    const shop = await running('fails-too', { primaryDeadlineSeconds: 12 });
-    await shop.release('v2', neverReady);
-    await shop.until('converging', ({ postPromotion }) => postPromotion?.state === 'Converging');
-    shop.pods(({ version }) => (version === 'v2' ? { failure: 'CrashLoopBackOff' } : undefined));
-    const ended = await shop.until('reverted', isReverted);
-    expect(ended.rejected).toHaveLength(1);
-    await expectRevertedTo(shop, 'app:v1');
-  });
-
   test('[halt] halt leaves the template as it is until a person or Git decides', async () => {
     const shop = await running('halt', { postPromotion: { onFailure: 'halt' } });
     const load = shop.startLoad();
@@ -113,9 +88,9 @@ describe.concurrent('the primary serves and is bad', () => {
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
   });
 
-  test('[crashes] a primary whose pods crash under traffic is reverted at once', async () => {
+  test('[crashes] a primary whose pods crash under traffic is reverted at once, and its incident says so', async () => {
     const shop = await running('crashes', {
-      primaryDeadlineSeconds: 60,
+      primaryDeadlineSeconds: 300,
       postPromotion: { successThreshold: 100 },
     });
     await shop.release('v2');
@@ -125,6 +100,10 @@ describe.concurrent('the primary serves and is bad', () => {
     );
     const ended = await shop.until('reverted', isReverted);
     expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['PrimaryUnhealthy']);
+    expect(ended.incidents?.find(({ outcome }) => outcome === 'Reverted')).toMatchObject({
+      reason: 'PrimaryUnhealthy',
+      finding: expect.stringMatching(/CrashLoopBackOff in container app/),
+    });
     await expectRevertedTo(shop, 'app:v1');
   });
 
