@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -552,4 +552,24 @@ it('tells what else names the Rollout or its pods, and takes the namespace from 
       expect.stringMatching(/budget\.yaml:\d+: PodDisruptionBudget web selects/),
     ]),
   );
+});
+
+it.each([
+  ['by the namespace of its kustomization', 'namespace: NAME\nresources: [web.yaml]\n'],
+  ['by its folder', 'resources: [web.yaml]\n'],
+])('what was migrated for one environment is not taken for that of another: %s', async (_, kustomization) => {
+  const web = rollout('{canary: {steps: [{setWeight: 50}]}}').replace(', namespace: shop', '');
+  const files = Object.fromEntries(
+    ['prod', 'test'].flatMap((name) => [
+      [`${name}/web.yaml`, `${web}---\n${scaler.replace(', namespace: shop', '')}`],
+      [`${name}/kustomization.yaml`, kustomization.replace('NAME', name)],
+    ]),
+  );
+  const [, test] = await plan(files);
+  expect((await after(test as Move)).map(({ kind }) => kind)).toContain('Canary');
+  expect(await readFile(join(folder, 'prod/web.yaml'), 'utf8')).toBe(files['prod/web.yaml']);
+  const [prod, ...others] = await planRollouts({ path: folder, connection: undefined });
+  expect(others).toEqual([]);
+  const kinds = (await after(prod as Move)).map(({ kind }) => kind);
+  expect(kinds).toEqual(expect.arrayContaining(['Deployment', 'Canary']));
 });

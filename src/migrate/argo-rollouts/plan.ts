@@ -88,7 +88,7 @@ async function planRollout(
 ): Promise<Move> {
   const report = newReport(tree);
   const { name } = placed.object.metadata;
-  const namespace = namespaceOf(tree, placed, connection);
+  const namespace = namespaceIn(tree, placed) ?? connection?.access.namespace;
   const title = describe({ kind: 'Rollout', apiVersion: group, name, ...(namespace ? { namespace } : {}) });
   sayWhereItIs(report, placed, namespace);
   if (report.said.stop.length > 0) return { name: title, stops: report.said.stop, notes: [], steps: [] };
@@ -109,18 +109,18 @@ async function planRollout(
   return { ...said, steps: placeSteps(rolloutSteps(tree, { placed, namespace, made, facts, ...known })) };
 }
 
-/** The file's own, else that of the kustomization beside it, else the one of the kubeconfig. */
-function namespaceOf(
-  { files }: MoveTree,
-  { object, origin }: Placed,
-  connection: Connection | undefined,
-): string | undefined {
+/** The file's own, else that of the kustomization beside it. */
+function namespaceIn({ files }: MoveTree, { object, origin }: Placed): string | undefined {
   if (object.metadata.namespace) return object.metadata.namespace;
   const kustomization = [...files].find(
     ([file]) => isKustomization(file) && dirname(file) === dirname(origin.file),
   );
   const [, named] = /^namespace:[^\S\n]*["']?([\w-]+)/m.exec(kustomization?.[1] ?? '') ?? [];
-  return named ?? connection?.access.namespace;
+  return named;
+}
+
+function isIn(tree: MoveTree, placed: Placed, namespace: string | undefined): boolean {
+  return [namespace, undefined].includes(namespace && namespaceIn(tree, placed));
 }
 
 function sayWhereItIs(report: Report, placed: Placed, namespace: string | undefined): void {
@@ -144,18 +144,18 @@ function sayWhereItIs(report: Report, placed: Placed, namespace: string | undefi
 
 /** The object of this kind and name that is nearest to the Rollout: in its file, its folder, or a folder above or below. */
 function nearest(
-  { objects }: MoveTree,
+  tree: MoveTree,
   { origin }: Placed,
   namespace: string | undefined,
   kind: string,
   name: string,
 ): Placed | undefined {
   const isClusterWide = kind.startsWith('Cluster');
-  const found = objects.filter(
-    ({ object: { kind: other, metadata } }) =>
-      other === kind &&
-      metadata.name === name &&
-      (isClusterWide || !metadata.namespace || !namespace || metadata.namespace === namespace),
+  const found = tree.objects.filter(
+    (one) =>
+      one.object.kind === kind &&
+      one.object.metadata.name === name &&
+      (isClusterWide || isIn(tree, one, namespace)),
   );
   const distance = (file: string) => {
     if (file === origin.file) return -1;
@@ -168,28 +168,43 @@ function nearest(
 }
 
 function knownParts(
-  { objects }: MoveTree,
-  { object }: Placed,
+  tree: MoveTree,
+  { object, origin }: Placed,
   namespace: string | undefined,
   find: (kind: string, name: string) => Placed | undefined,
 ): Known {
   const { name } = object.metadata;
-  const target = textOf(recordOf(recordOf(object.spec).workloadRef).name) ?? name;
-  const scalers = objects.filter(({ object: { spec, metadata } }) => {
-    const reference = scaled(spec);
-    const isHere = !metadata.namespace || !namespace || metadata.namespace === namespace;
-    return isHere && reference?.kind === 'Rollout' && reference.name === name;
+  const named = textOf(recordOf(recordOf(object.spec).workloadRef).name);
+  const target = named ?? name;
+  const isRollout = ({ kind, name: other }: Record<string, unknown>) => kind === 'Rollout' && other === name;
+  const rollouts = tree.objects.filter(({ object: { kind, metadata } }) => isRollout({ ...metadata, kind }));
+  const scalers = tree.objects.filter((one) => {
+    const isHere = isRollout(scaled(one.object.spec) ?? {}) && isIn(tree, one, namespace);
+    const isBesideOne = (rollout: Placed) => isBeside(one.origin.file, rollout.origin.file);
+    return isHere && (isBeside(one.origin.file, origin.file) || !rollouts.some(isBesideOne));
   });
-  const canary = find('Canary', name);
+  // Without a namespace, what is in a folder to the side may be that of another cluster.
+  const own = (kind: string) => {
+    const found = find(kind, name);
+    const isSure = found && namespace !== undefined && namespaceIn(tree, found) === namespace;
+    return isSure || (found && isBeside(found.origin.file, origin.file)) ? found : undefined;
+  };
+  const canary = own('Canary');
   const isOurs = recordOf(recordOf(canary?.object.spec).targetRef).name === target;
   return {
     canary: isOurs ? canary : undefined,
-    deployment: find('Deployment', target),
+    deployment: named ? find('Deployment', named) : own('Deployment'),
     scaler: scalers.find(({ object: { kind } }) =>
       ['HorizontalPodAutoscaler', 'ScaledObject'].includes(kind),
     ),
     scalers,
   };
+}
+
+/** In the same folder, or in one above or below. */
+function isBeside(...files: readonly [string, string]): boolean {
+  const [left, right] = files.map((file) => file.slice(0, file.lastIndexOf('/') + 1)) as [string, string];
+  return left.startsWith(right) || right.startsWith(left);
 }
 
 function scaled(spec: unknown): Record<string, unknown> | undefined {
