@@ -1,5 +1,14 @@
 /** Changes of the files of a tree, as text: comments and order stay. Pure. */
-import { type Document, isMap, isSeq, parseDocument, type ScalarTag } from 'yaml';
+import {
+  type Alias,
+  type Document,
+  isMap,
+  isSeq,
+  type Node,
+  parseDocument,
+  type ScalarTag,
+  visit,
+} from 'yaml';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { linesOf, sectionsOf } from '../review/diff-sections.ts';
 
@@ -37,7 +46,7 @@ export function edited(
     const document = asWritten(body);
     if (!isIt(document, which)) return chunk;
     const before = asText(document, body);
-    edit(document);
+    withAnchors(document, edit);
     const after = asText(document, body);
     return after === before ? chunk : head + after;
   });
@@ -54,7 +63,7 @@ export function withFollowing(
     const { body } = split(chunk);
     const document = asWritten(body);
     if (!isIt(document, which)) return chunk;
-    copy?.(document);
+    if (copy) withAnchors(document, copy);
     const added = [...(copy ? [asText(document, body)] : []), ...texts];
     return [chunk.replace(/\n?$/, '\n'), ...added.map((text) => `---\n${text}`)].join('');
   });
@@ -63,6 +72,14 @@ export function withFollowing(
 /** The files without one document; a file that holds nothing else goes. */
 export function withoutDocument(files: Files, file: string, which: Identity): Files {
   return rewritten(files, file, (chunk) => (isIt(parseDocument(split(chunk).body), which) ? '' : chunk));
+}
+
+/** What an edit takes away may have an anchor that is named further down: it stands there then. */
+function withAnchors(document: Document, edit: (document: Document) => void): void {
+  const named = new Map<Alias, Node | undefined>();
+  visit(document, { Alias: (_, alias) => void named.set(alias, alias.resolve(document)) });
+  edit(document);
+  visit(document, { Alias: (_, alias) => (alias.resolve(document) ? undefined : named.get(alias)) });
 }
 
 /** Numbers that the library would write otherwise stay as they are: without its zero `0644` is another number to Kubernetes. */

@@ -573,3 +573,21 @@ it.each([
   const kinds = (await after(prod as Move)).map(({ kind }) => kind);
   expect(kinds).toEqual(expect.arrayContaining(['Deployment', 'Canary']));
 });
+
+it('labels that the strategy gives a name by an anchor stay where they are named', async () => {
+  const text = `apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 4
+  strategy: {canary: {canaryMetadata: {labels: &labels {app: web}}, steps: [{setWeight: 50}]}}
+  selector: {matchLabels: *labels }
+  template: {metadata: {labels: *labels }, spec: {containers: [{name: app, image: "shop/web:1"}]}}
+`;
+  const objects = await after(await planOne(text), 2);
+  for (const kind of ['Rollout', 'Deployment'])
+    expect(specOf(objects, kind)).toMatchObject({
+      selector: { matchLabels: { app: 'web' } },
+      template: { metadata: { labels: { app: 'web' } } },
+    });
+});
