@@ -25,6 +25,7 @@ it.each([
   ['default(result, 0) <= 5', undefined, 'pass'],
   ['default(result, 9) <= 5', undefined, undefined],
   [undefined, 'len(result) > 0 && result[0] > 5', 'pass'],
+  [undefined, 'len(result) == 0 || len(result) > 0 && result[0] > 5', undefined],
   ['result[0] <= 5', undefined, undefined],
 ] as const)('says whether no data passes: %s, %s', (success, failure, onNoData) => {
   const read = rangeOf(success, failure, true);
@@ -48,6 +49,8 @@ it.each([
   'result[0] <= 1 || result[0] >= 5',
   'result[0] >= 1 && result[1] >= 1',
   'result[0] >= limit',
+  'result[1] >= 1',
+  'result[0].errors < 1',
   '',
 ])('takes no guess at another expression: %s', (condition) => {
   expect(rangeOf(condition, undefined, true)).toHaveProperty('problem');

@@ -63,14 +63,15 @@ function successRange(text: string, hasList: boolean): ReadCondition {
 
 /** What fails by several conditions passes where none of them holds. */
 function failureRange(text: string, hasList: boolean): ReadCondition {
-  const ways = parts(text, '||').filter((way) => !noData.test(way));
+  const all = parts(text, '||');
+  const ways = all.filter((way) => !noData.test(way));
   const terms: string[] = [];
   let isLenient = false;
   for (const way of ways) {
-    const all = parts(way, '&&');
-    const [term, ...others] = all.filter((one) => !someData.test(one));
+    const both = parts(way, '&&');
+    const [term, ...others] = both.filter((one) => !someData.test(one));
     if (term === undefined || others.length > 0) return unreadable;
-    isLenient ||= all.length > 1;
+    isLenient ||= both.length > 1 && ways.length === all.length;
     terms.push(term);
   }
   return rangeFrom(terms, hasList, { negated: true, isLenient });
@@ -108,12 +109,14 @@ function readTerm(term: string, hasList: boolean): Comparison | undefined {
   const [compared, steps = '', byDefault, operator = '', bound = ''] = comparison.exec(term) ?? [];
   if (compared !== undefined) {
     const pointer = pointerOf(steps, hasList);
+    if (pointer === undefined) return undefined;
     const number = truths[bound] ?? Number(bound);
     return { pointer, operator, bound: number, ...(byDefault ? { byDefault: Number(byDefault) } : {}) };
   }
   const [whole, not, flag = ''] = truth.exec(term) ?? [];
-  if (whole === undefined || hasList) return undefined;
-  return { pointer: pointerOf(flag, hasList), operator: '==', bound: not ? 0 : 1 };
+  const pointer = pointerOf(flag, hasList);
+  if (whole === undefined || hasList || pointer === undefined) return undefined;
+  return { pointer, operator: '==', bound: not ? 0 : 1 };
 }
 
 function holds(given: number, operator: string, bound: number): boolean {
@@ -121,10 +124,10 @@ function holds(given: number, operator: string, bound: number): boolean {
   return given > bound ? operator.startsWith('>') : operator.startsWith('<');
 }
 
-/** A list has one value, whichever way it is named. */
-function pointerOf(steps: string, hasList: boolean): string {
-  const rest = hasList ? steps.replace(/^\[0\]/, '') : steps;
-  return jsonPointer(rest) ?? '';
+/** A list has one value, whichever way it is named; undefined for another one. */
+function pointerOf(steps: string, hasList: boolean): string | undefined {
+  if (hasList) return ['', '[0]'].includes(steps) ? '' : undefined;
+  return jsonPointer(steps);
 }
 
 /** `.data[0].ok` as `/data/0/ok`; undefined for steps that name several places. */
