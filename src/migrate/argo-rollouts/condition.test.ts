@@ -20,11 +20,24 @@ it.each([
 });
 
 it.each([
+  ['result[0] >= 1', 'result[0] > 10', { min: 1, max: 10 }],
+  ['result[0] >= 0.95', 'result[0] <= 0.9', { min: 0.95 }],
+])(
+  'what both conditions say together passes, as a failure comes first: %s, %s',
+  (success, failure, range) => {
+    const read = rangeOf(success, failure, true);
+    expect(read).toHaveProperty('range', range);
+    expect(read).toHaveProperty('notes', [expect.stringContaining('inconclusive')]);
+  },
+);
+
+it.each([
   ['len(result) == 0 || result[0] <= 5', undefined, 'pass'],
   ['isNaN(result[0]) || result[0] <= 5', undefined, 'pass'],
   ['default(result, 0) <= 5', undefined, 'pass'],
   ['default(result, 9) <= 5', undefined, undefined],
   [undefined, 'len(result) > 0 && result[0] > 5', 'pass'],
+  ['isNaN(result[0]) || result[0] <= 5', 'isNaN(result[0]) || result[0] > 9', undefined],
   [undefined, 'len(result) == 0 || len(result) > 0 && result[0] > 5', undefined],
   ['result[0] <= 5', undefined, undefined],
 ] as const)('says whether no data passes: %s, %s', (success, failure, onNoData) => {

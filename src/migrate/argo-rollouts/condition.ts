@@ -4,7 +4,7 @@ import type { CanaryMetric } from '../../api/canary/analysis.ts';
 /** A range in which the value passes, or why the condition is none. */
 type ReadCondition =
   | {
-      readonly range: { readonly min?: number; readonly max?: number };
+      readonly range: Range;
       /** JSON pointer below the answer to what is compared; empty: the answer itself. */
       readonly pointer: string;
       readonly onNoData?: CanaryMetric['onNoData'];
@@ -30,13 +30,13 @@ const noData =
 const someData =
   /^(?:len\(result\) *(?:> *0|!= *0|>= *1)|!(?:isNaN|isNil|isInf)\(result(?:\[0\])?\)|result(?:\[0\])? *!= *nil)$/;
 
-const unreadable: ReadCondition = {
+const unreadable = {
   problem:
     'is no range of one value; write its MetricTemplate by hand, and take the metric out of the AnalysisTemplate first',
 };
 
 /**
- * The range of a metric: of `successCondition` where there is one, else what `failureCondition` leaves. Undefined without either: such a metric
+ * The range of a metric: what `successCondition` names and `failureCondition` leaves. Undefined without either: such a metric
  * passes whatever its value is. `hasList`: the answer is a list, of which `result[0]` is the value.
  */
 export function rangeOf(
@@ -44,12 +44,31 @@ export function rangeOf(
   failure: string | undefined,
   hasList: boolean,
 ): ReadCondition | undefined {
-  if (success === undefined && failure === undefined) return undefined;
-  const read = success !== undefined ? successRange(success, hasList) : failureRange(failure ?? '', hasList);
-  if ('problem' in read || success === undefined || failure === undefined) return read;
-  const note =
-    'a value that meets neither condition is a failed check, and was inconclusive; failureCondition is not needed';
-  return { ...read, notes: [...read.notes, note] };
+  const passing = success === undefined ? undefined : successRange(success, hasList);
+  const left = failure === undefined ? undefined : failureRange(failure, hasList);
+  if (!passing || !left) return passing ?? left;
+  if ('problem' in passing) return passing;
+  if ('problem' in left || passing.pointer !== left.pointer)
+    return { problem: unreadable.problem.replace('is', 'with failureCondition is') };
+  const failsEmpty = parts(failure ?? '', '||').some((way) => noData.test(way));
+  const { onNoData, ...both } = passing;
+  const range = narrowed(passing.range, left.range);
+  const ends = [...new Set([...passing.notes, ...left.notes])].filter((note) =>
+    [range.min, range.max].includes(Number.parseFloat(note)),
+  );
+  const between = 'a value that meets neither condition is a failed check, and was inconclusive';
+  return { ...both, range, notes: [...ends, between], ...(onNoData && !failsEmpty ? { onNoData } : {}) };
+}
+
+type Range = { readonly min?: number; readonly max?: number };
+
+function narrowed(one: Range, other: Range): Range {
+  const mins = [one.min, other.min].filter((end) => end !== undefined);
+  const maxs = [one.max, other.max].filter((end) => end !== undefined);
+  return {
+    ...(mins.length > 0 ? { min: Math.max(...mins) } : {}),
+    ...(maxs.length > 0 ? { max: Math.min(...maxs) } : {}),
+  };
 }
 
 function successRange(text: string, hasList: boolean): ReadCondition {
@@ -87,13 +106,11 @@ function rangeFrom(
   const [pointer, ...others] = new Set(all.map((one) => one.pointer));
   const isExcluded = negated && all.some(({ operator }) => operator === '==');
   if (pointer === undefined || others.length > 0 || all.length < read.length || isExcluded) return unreadable;
-  const range: { min?: number; max?: number } = {};
-  for (const { operator, bound } of all) {
+  const range = all.reduce<Range>((sofar, { operator, bound }) => {
     const isLowest = operator === '==' || operator.startsWith('>') !== negated;
     const isHighest = operator === '==' || operator.startsWith('<') !== negated;
-    if (isLowest) range.min = Math.max(range.min ?? bound, bound);
-    if (isHighest) range.max = Math.min(range.max ?? bound, bound);
-  }
+    return narrowed(sofar, { ...(isLowest ? { min: bound } : {}), ...(isHighest ? { max: bound } : {}) });
+  }, {});
   const open = all.filter(({ operator }) => operator.endsWith('=') === negated);
   const notes = open.map(({ bound }) => `${bound} itself passes here, because both ends of a range do`);
   const passesEmpty = all.some(
