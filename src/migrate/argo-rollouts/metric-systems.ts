@@ -14,6 +14,8 @@ import { type Rule, unlessFalse, type Verdict } from './report.ts';
 type MadeQuery =
   | {
       readonly spec: { readonly provider: object; readonly query: string };
+      /** Of the metric. */
+      readonly interval?: string;
       readonly job?: Pick<KubernetesObject, 'spec'>;
     }
   | { readonly field: string; readonly problem: string };
@@ -149,7 +151,8 @@ export const metricSystems: Readonly<Record<string, MetricSystem>> = {
       const name = textOf(recordOf(given.secretRef).name) ?? 'datadog';
       const query = textOf(given.query);
       if (!query) return { field: 'query', problem: `is missing; ${byHand}` };
-      return { spec: { provider: { type: 'datadog', secretRef: { name } }, query } };
+      const interval = textOf(given.interval) ?? '5m';
+      return { spec: { provider: { type: 'datadog', secretRef: { name } }, query }, interval };
     },
   },
   newRelic: {

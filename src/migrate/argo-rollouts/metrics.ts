@@ -70,8 +70,12 @@ export function convertAnalyses(
   const made = new Map<string, Made>();
   for (const use of uses) {
     tellFields(context.report, use, use.value, useRules);
-    for (const one of templatesOf(context, use, recordsOf(recordOf(use.value).templates), 0))
-      for (const result of metricsOf(context, use, one)) made.set(JSON.stringify(result), result);
+    const templates = templatesOf(context, use, recordsOf(recordOf(use.value).templates), 0);
+    const silent = [use.value, ...templates.map(({ object }) => object.spec)].flatMap((spec) =>
+      recordsOf(recordOf(spec).dryRun).map(({ metricName }) => textOf(metricName) ?? ''),
+    );
+    for (const one of templates)
+      for (const result of metricsOf(context, use, one, silent)) made.set(JSON.stringify(result), result);
   }
   const all = withOwnNames([...made.values()], taken);
   const known = new Set(taken.map((object) => JSON.stringify(object)));
@@ -138,7 +142,10 @@ const metricRules: Readonly<Record<string, Rule | undefined>> = {
   provider: undefined,
   successCondition: undefined,
   failureCondition: undefined,
-  failureLimit: ['differs', 'is part of threshold, which counts the failed checks of all metrics together'],
+  failureLimit: (value) =>
+    (wholeNumber(value) ?? 0) < 0
+      ? ['stop', 'lets every check fail; take the metric out, or give it a limit first']
+      : ['differs', 'is part of threshold, which counts the failed checks of all metrics together'],
   interval: ['differs', 'metrics are checked at each interval of the Canary'],
   count: ['differs', 'metrics are checked as long as the release is tried'],
   initialDelay: ['differs', 'the first check follows after one interval of the Canary'],
@@ -147,7 +154,13 @@ const metricRules: Readonly<Record<string, Rule | undefined>> = {
   consecutiveSuccessLimit: ['differs', 'each check must pass, and those in a row are not counted'],
 };
 
-function metricsOf(context: AnalysisContext, use: AnalysisUse, template: Placed): Made[] {
+/** `silent`: names in dryRun, which holds for the metrics of all templates of a run. */
+function metricsOf(
+  context: AnalysisContext,
+  use: AnalysisUse,
+  template: Placed,
+  silent: readonly string[],
+): Made[] {
   const { report } = context;
   const { metrics, args: declared, ...rest } = recordOf(template.object.spec);
   tellFields(report, { placed: template, at: 'spec' }, rest, {
@@ -155,14 +168,11 @@ function metricsOf(context: AnalysisContext, use: AnalysisUse, template: Placed)
     dryRun: undefined,
     measurementRetention: useRules.measurementRetention,
   });
-  const silent = [rest.dryRun, recordOf(use.value).dryRun]
-    .flatMap(recordsOf)
-    .map(({ metricName }) => String(metricName));
   const argument = (name: string) =>
     argumentOf(context, use, template, { name, declared: recordsOf(declared) });
   return recordsOf(metrics).flatMap((metric, index): Made[] => {
     const at = `spec.metrics[${index}]`;
-    if (silent.some((name) => name === '*' || name === metric.name)) {
+    if (silent.some((name) => isNamedBy(name, textOf(metric.name) ?? ''))) {
       tell(report, template, at, [
         'differs',
         'is left out: it is in dryRun, and there is no check that does not count',
@@ -173,6 +183,15 @@ function metricsOf(context: AnalysisContext, use: AnalysisUse, template: Placed)
     const made = filled ? metricOf(context, { placed: template, at }, recordOf(filled)) : undefined;
     return made ? [made] : [];
   });
+}
+
+/** A regular expression that the name need not match as a whole; `*` is none. */
+function isNamedBy(pattern: string, name: string): boolean {
+  try {
+    return new RegExp(pattern).test(name);
+  } catch {
+    return pattern === '*';
+  }
 }
 
 function metricOf(
@@ -236,7 +255,7 @@ function finished(
     onNoData,
   }: {
     readonly name: string;
-    readonly made: { readonly spec: object; readonly job?: object };
+    readonly made: { readonly spec: object; readonly interval?: string; readonly job?: object };
     readonly range: CanaryMetric['thresholdRange'];
     readonly onNoData: CanaryMetric['onNoData'];
   },
@@ -249,13 +268,13 @@ function finished(
     metric: {
       name: String(metric.name),
       templateRef: { name },
-      ...present({ thresholdRange: range, onNoData }),
+      ...present({ interval: made.interval, thresholdRange: range, onNoData }),
     },
     objects: [
       ...(made.job ? [{ apiVersion: 'batch/v1', kind: 'CronJob', metadata, ...made.job }] : []),
       { apiVersion: 'flagger.app/v1beta1', kind: 'MetricTemplate', metadata, spec: made.spec },
     ],
-    threshold: Math.max(1, (wholeNumber(metric.failureLimit) ?? 0) + 1),
+    threshold: (wholeNumber(metric.failureLimit) ?? 0) + 1,
     intervalMs: intervalMs > 0 ? intervalMs : undefined,
     count: count !== undefined && count > 0 ? count : undefined,
   };
@@ -288,7 +307,7 @@ function argValue(
   { value, valueFrom }: Record<string, unknown>,
 ): string | undefined {
   const stop = (message: string) => void tell(report, place.placed, place.at, ['stop', message]);
-  if (value !== undefined) {
+  if (value !== undefined && value !== null) {
     const [, host = '', rest = ''] = /^([^.:/]+)(.*)$/s.exec(String(value)) ?? [];
     const instead = services[host];
     if (instead === undefined) return String(value);

@@ -591,3 +591,37 @@ spec:
       template: { metadata: { labels: { app: 'web' } } },
     });
 });
+
+it.each(['err.*', '^errors$'])(
+  'dryRun names metrics by regular expressions, also those of other templates: %s',
+  async (name) => {
+    const outer = `apiVersion: argoproj.io/v1alpha1
+kind: AnalysisTemplate
+metadata: {name: checks, namespace: shop}
+spec: {dryRun: [{metricName: '${name}'}], templates: [{templateName: inner}]}
+`;
+    const inner = template(prometheus('up')).replace('name: checks', 'name: inner');
+    const move = await planOne(analysed(), outer, inner);
+    expect(specOf(await after(move), 'Canary').analysis).not.toHaveProperty('metrics');
+  },
+);
+
+it.each([
+  ['', '5m'],
+  ['interval: 10m, ', '10m'],
+])('a query of Datadog covers the time that it did: %s', async (given, interval) => {
+  const metric = `{name: errors, successCondition: "result <= 1", provider: {datadog: {${given}query: "avg:errors{*}"}}}`;
+  const { analysis } = specOf(await after(await planOne(analysed(), template(metric))), 'Canary');
+  expect(analysis).toMatchObject({ metrics: [{ interval }] });
+});
+
+it('a metric of which any number of checks may fail is not one of which none may', async () => {
+  expect(await stopsOf(analysed(), template(prometheus('up', 'failureLimit: -1, ')))).toContainEqual(
+    expect.stringContaining('failureLimit: lets every check fail'),
+  );
+});
+
+it('an argument without a value does not ask for the text null', async () => {
+  const text = template(prometheus('up{s="{{args.service}}"}'), '{name: service, value: }');
+  expect(await stopsOf(analysed(), text)).toContainEqual(expect.stringContaining('args[0]: has no value'));
+});
