@@ -119,10 +119,11 @@ function templatesOf(
   references: readonly Record<string, unknown>[],
   depth: number,
 ): Placed[] {
-  return references.flatMap(({ templateName, clusterScope }, index): Placed[] => {
+  return references.flatMap(({ templateName: named, clusterScope }, index): Placed[] => {
+    const templateName = textOf(named) ?? '';
     const field = `${at}.templates[${index}]`;
     const kind = clusterScope === true ? 'ClusterAnalysisTemplate' : 'AnalysisTemplate';
-    const found = depth < 5 ? context.find(kind, String(templateName)) : undefined;
+    const found = depth < 5 ? context.find(kind, templateName) : undefined;
     if (!found) {
       const message = `${kind} ${templateName} is not in these files; name a folder that has it, too`;
       tell(context.report, placed, field, ['stop', message]);
@@ -206,7 +207,7 @@ function metricOf(
   };
   tellFields(report, place, metric, metricRules);
   const [[system = '', given] = [], ...others] = Object.entries(recordOf(metric.provider));
-  const rules = metricSystems[system];
+  const rules = Object.hasOwn(metricSystems, system) ? metricSystems[system] : undefined;
   if (!rules || others.length > 0) return stop('provider', 'is not known here; take the metric out first');
   tellFields(report, { ...place, at: `${place.at}.provider.${system}` }, given, rules.rules);
   const range = rangeOf(textOf(metric.successCondition), textOf(metric.failureCondition), rules.hasList);
@@ -308,9 +309,10 @@ function argValue(
 ): string | undefined {
   const stop = (message: string) => void tell(report, place.placed, place.at, ['stop', message]);
   if (value !== undefined && value !== null) {
-    const [, host = '', rest = ''] = /^([^.:/]+)(.*)$/s.exec(String(value)) ?? [];
-    const instead = services[host];
-    if (instead === undefined) return String(value);
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    const [, host = '', rest = ''] = /^([^.:/]+)(.*)$/s.exec(text) ?? [];
+    const [, instead] = Object.entries(services).find(([service]) => service === host) ?? [];
+    if (instead === undefined) return text;
     tell(report, place.placed, place.at, [
       'differs',
       `${host} is ${instead} in the query, which is the Service of the same pods now`,

@@ -242,6 +242,7 @@ it.each([
     '{canary: {stableService: web, trafficRouting: {nginx: {stableIngresses: [a, b]}}}}',
     /stableIngresses: has several/,
   ],
+  ['{canary: {stableService: web, trafficRouting: {nginx: {}}}}', /trafficRouting\.nginx: names no route/],
   ['{canary: {steps: [{experiment: {}}]}}', /steps\[0\]\.experiment: has no counterpart/],
   ['{canary: {steps: [{setHeaderRoute: {name: a}}]}}', /steps\[0\]\.setHeaderRoute: .* analysis\.match/],
   ['{canary: {steps: [{plugin: {name: a}}]}}', /steps\[0\]\.plugin: .* webhook/],
@@ -624,4 +625,18 @@ it('a metric of which any number of checks may fail is not one of which none may
 it('an argument without a value does not ask for the text null', async () => {
   const text = template(prometheus('up{s="{{args.service}}"}'), '{name: service, value: }');
   expect(await stopsOf(analysed(), text)).toContainEqual(expect.stringContaining('args[0]: has no value'));
+});
+
+it.each([
+  '{canary: {constructor: {}}}',
+  '{canary: {toString: 1, steps: [{constructor: {}}, {__proto__: {}}]}}',
+  '{canary: {steps: [{setWeight: {toString: 1}}, {pause: {duration: [{}]}}]}}',
+  '{canary: {stableService: web, trafficRouting: {constructor: {}}}}',
+  '{canary: {stableService: web, trafficRouting: {istio: {virtualService: {name: {toString: 1}}}}}}',
+  '{canary: {analysis: {templates: [{templateName: {toString: 1}}]}}}',
+  '{canary: {analysis: {templates: [{templateName: checks}], args: [{name: a, value: {toString: 1}}]}}}',
+])('what is in no schema stops and never ends the command: %s', async (strategy) => {
+  const odd = template('{name: a, provider: {constructor: {query: "{{args.a}}"}}}');
+  const stops = await stopsOf(rollout(strategy), service('web'), odd);
+  expect(stops).toContainEqual(expect.stringMatching(/spec\./));
 });

@@ -288,8 +288,8 @@ function withDeployment(files: Files, { placed, namespace, deployment, scalers, 
     next = withFollowing(next, origin.file, identityOf(object), { copy: asDeployment });
   if (workloadRef && deployment)
     next = edited(next, deployment.origin.file, identityOf(deployment.object), (document) => {
-      if (scaler) document.deleteIn(['spec', 'replicas']);
-      else document.setIn(['spec', 'replicas'], numberOf(replicas) ?? 1);
+      if (scaler) deleteField(document, ['spec', 'replicas']);
+      else setField(document, ['spec', 'replicas'], numberOf(replicas) ?? 1);
     });
   return scalers.reduce((all, one) => {
     const field = recordOf(one.object.spec).scaleTargetRef ? 'scaleTargetRef' : 'targetRef';

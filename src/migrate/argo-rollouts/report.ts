@@ -50,7 +50,7 @@ export function tellFields(
   if (!isRecord(fields)) return;
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined || value === null) continue;
-    if (!(name in rules)) {
+    if (!Object.hasOwn(rules, name)) {
       tell(report, placed, `${at}.${name}`, [
         'stop',
         'is not known here; remove it, or migrate this Rollout by hand',

@@ -81,7 +81,7 @@ const rows: Readonly<Record<string, Row>> = {
       name: ['converted', 'is routeRef'],
       rules: ['differs', 'is not read: the ApisixRoute must have one HTTP rule'],
     });
-    const name = String(recordOf(route).name);
+    const name = textOf(recordOf(route).name) ?? '';
     const routeRef = { apiVersion: 'apisix.apache.org/v2', kind: 'ApisixRoute' as const, name };
     return {
       spec: { provider: 'apisix', routeRef },
@@ -120,12 +120,12 @@ export function convertRouting(context: RoutingContext, given: unknown): Routing
   const { report, placed, stable } = context;
   const at = 'spec.strategy.canary.trafficRouting';
   const [[name = '', value] = [], ...others] = Object.entries(recordOf(given)).filter(
-    ([one]) => !(one in notRouters),
+    ([one]) => !Object.hasOwn(notRouters, one),
   );
   for (const [one, rule] of Object.entries(notRouters))
     if (one in recordOf(given))
       tellFields(report, { placed, at }, { [one]: recordOf(given)[one] }, { [one]: rule });
-  const row = rows[name];
+  const row = Object.hasOwn(rows, name) ? rows[name] : undefined;
   if (!row || others.length > 0) {
     const message = row
       ? 'names several routers; leave one'
@@ -136,6 +136,8 @@ export function convertRouting(context: RoutingContext, given: unknown): Routing
   const routing = row(context, { placed, at: `${at}.${name}` }, value);
   if (routing && !routing.apex && !stable)
     tell(report, placed, at, ['stop', 'needs stableService; Holdfast sends users to that Service']);
+  if (routing && (routing.spec.routeRef ?? routing.spec.ingressRef)?.name === '')
+    tell(report, placed, `${at}.${name}`, ['stop', 'names no route']);
   return routing;
 }
 
@@ -160,7 +162,7 @@ function istioRouting(context: RoutingContext, place: FieldPlace, given: unknown
     tlsRoutes: ['stop', 'only HTTP routes are divided in a VirtualService that you keep'],
     tcpRoutes: ['stop', 'only HTTP routes are divided in a VirtualService that you keep'],
   });
-  const name = String(recordOf(one).name);
+  const name = textOf(recordOf(one).name) ?? '';
   const found = context.find('VirtualService', name);
   const subsets = recordOf(destinationRule);
   const apex = context.stable ?? hostIn(found, textOf(subsets.stableSubsetName));

@@ -1,6 +1,7 @@
 /** The strategy of a Rollout as the analysis of a Canary. Pure. */
 import { isRecord, numberOf, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
 import { formatDurationMs, parseDurationMs } from '../../api/time.ts';
+import { wholeNumber } from './metric-systems.ts';
 import type { AnalysisUse } from './metrics.ts';
 import {
   type FieldPlace,
@@ -81,13 +82,14 @@ interface Walk {
 /** Steps by their only field. */
 const steps: Readonly<Record<string, (walk: Walk, value: unknown, field: string) => Verdict | undefined>> = {
   setWeight: (walk, value) => {
-    const weight = Math.round((100 * Number(value)) / walk.whole);
+    const share = wholeNumber(value) ?? Number.NaN;
+    const weight = Math.round((100 * share) / walk.whole);
     const before = walk.weights.at(-1)?.weight ?? 0;
     if (!(weight <= 100)) return ['stop', 'is no share'];
     if (weight === before) return ['converted', 'is the weight before'];
     if (weight < before) return ['differs', 'is left out: weights rise only'];
     walk.weights.push({ weight, waitMs: 0 });
-    const isWhole = (100 * Number(value)) % walk.whole === 0;
+    const isWhole = (100 * share) % walk.whole === 0;
     const text = 'is in analysis.stepWeights';
     return isWhole ? ['converted', text] : ['differs', `${text}, rounded to ${weight} percent`];
   },
@@ -97,7 +99,7 @@ const steps: Readonly<Record<string, (walk: Walk, value: unknown, field: string)
       walk.pauses.push({ field, after: walk.weights.length });
       return undefined;
     }
-    const text = String(duration);
+    const text = typeof duration === 'number' ? String(duration) : (textOf(duration) ?? '');
     const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : parseDurationMs(text);
     if (waitMs === undefined) return ['stop', 'is no duration'];
     const at = walk.weights.at(-1);
@@ -134,7 +136,7 @@ export function convertCanary(report: Report, place: FieldPlace, canary: Record<
   for (const [index, step] of recordsOf(canary.steps).entries()) {
     const at = `${place.at}.steps[${index}]`;
     const [[name = '', value] = []] = Object.entries(step);
-    const read = steps[name];
+    const read = Object.hasOwn(steps, name) ? steps[name] : undefined;
     const verdict: Verdict | undefined = read
       ? read(walk, value, `${at}.${name}`)
       : ['stop', 'is not known here; remove it'];
