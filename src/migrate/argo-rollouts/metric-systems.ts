@@ -100,6 +100,8 @@ export const metricSystems: Readonly<Record<string, MetricSystem>> = {
     make: (given, { pointer }) => {
       const url = URL.canParse(String(given.url)) ? new URL(String(given.url)) : undefined;
       if (!url) return { field: 'url', problem: `is no address; ${byHand}` };
+      if (url.username || url.password)
+        return { field: 'url', problem: `has a login, which a MetricTemplate has in a Secret; ${byHand}` };
       const [, steps = ''] = /^\{?\$?(.*?)\}?$/.exec(textOf(given.jsonPath) ?? '') ?? [];
       const base = jsonPointer(steps);
       if (base === undefined) return { field: 'jsonPath', problem: `may name several places; ${byHand}` };

@@ -378,6 +378,11 @@ it.each([
     /web\.method: .* GET alone/,
   ],
   [
+    '{name: a, successCondition: "result <= 1", provider: {web: {url: "http://me:hidden@a/b"}}}',
+    '',
+    /web\.url: has a login(?!.*hidden)/,
+  ],
+  [
     '{name: a, successCondition: "result[0] <= 1", provider: {influxdb: {profile: a, query: b}}}',
     '',
     /influxdb\.profile: holds the address/,
