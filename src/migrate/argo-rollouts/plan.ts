@@ -58,12 +58,12 @@ async function leftovers(
 ): Promise<Move[]> {
   const moves: Move[] = [];
   if (!connection) return moves;
+  const namespaceOf = (one: Placed) => namespaceIn(tree, one) ?? connection.access.namespace ?? 'default';
   for (const canary of tree.objects.filter(({ object }) => object.kind === 'Canary')) {
     const { name } = canary.object.metadata;
-    const namespace = namespaceOf(tree, canary, connection) ?? 'default';
+    const namespace = namespaceOf(canary);
     const isPlanned = rollouts.some(
-      (one) =>
-        one.object.metadata.name === name && (namespaceOf(tree, one, connection) ?? 'default') === namespace,
+      (one) => one.object.metadata.name === name && namespaceOf(one) === namespace,
     );
     const object = isPlanned ? undefined : await readRollout(connection, { namespace, name });
     if (!object) continue;
