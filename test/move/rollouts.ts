@@ -1,6 +1,5 @@
 /** Argo Rollouts as far as a migration sees it: what its controller leaves on objects, and a tool that applies a folder. */
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { recordOf } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, recordOf } from '../../src/api/kubernetes.ts';
 import { type Api, applyAs, manifestsIn, pathOf, read } from './tools.ts';
 
 const hashLabel = 'rollouts-pod-template-hash';

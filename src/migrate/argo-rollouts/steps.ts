@@ -88,9 +88,15 @@ export function letGoStep(subject: Subject, changes: readonly FileChange[]): Ste
   };
 }
 
+/** Of the Canary that is written now, or that is in the tree since the first step. */
+function canarySpec({ made, canary }: Subject): Record<string, unknown> {
+  return recordOf((made?.objects[0] ?? canary?.object)?.spec);
+}
+
 /** Pods are stepped in place by who writes the template. */
-function inSource({ facts, made, canary }: Subject): Finding[] {
-  const { provider } = recordOf((made?.objects[0] ?? canary?.object)?.spec);
+function inSource(subject: Subject): Finding[] {
+  const { facts } = subject;
+  const { provider } = canarySpec(subject);
   if (provider !== 'native') return [];
   return [
     finding(
@@ -104,8 +110,9 @@ function inSource({ facts, made, canary }: Subject): Finding[] {
 }
 
 /** What Holdfast writes of an object that Git keeps; Argo CD would set it back. */
-function leftAlone({ facts, made, canary, placed }: Subject): Finding[] {
-  const spec = recordOf((made?.objects[0] ?? canary?.object)?.spec);
+function leftAlone(subject: Subject): Finding[] {
+  const { facts, placed } = subject;
+  const spec = canarySpec(subject);
   const { name } = recordOf(spec.service);
   const route = recordOf(spec.routeRef);
   const target = textOf(recordOf(spec.targetRef).name) ?? placed.object.metadata.name;
