@@ -106,6 +106,9 @@ export interface WatchQuery {
   readonly managers?: boolean;
 }
 
+/** By which values an object is found; it is called once for each version of an object. */
+export type KeysOf = (object: KubernetesObject) => readonly string[];
+
 /** A set of objects that a watch keeps up to date; our own writes are in it at once. */
 export interface WatchedSet {
   /** True once the set was listed whole. */
@@ -116,6 +119,8 @@ export interface WatchedSet {
   isRefused(): boolean;
   get(namespace: string | undefined, name: string): KubernetesObject | undefined;
   list(namespace?: string): readonly KubernetesObject[];
+  /** Objects for which `keysOf` names this key, without a look at the others; the function itself stands for its index. */
+  byKey(keysOf: KeysOf, key: string): readonly KubernetesObject[];
   /** Stores the answer to a write of ours, so that the next read sees it (read your writes). */
   remember(object: KubernetesObject): void;
   /**

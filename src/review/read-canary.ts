@@ -14,7 +14,7 @@ import type { HeadView, World } from '../rollout/world.ts';
 import { createOpenWatch } from '../server/cluster.ts';
 import type { Connection } from '../server/connection.ts';
 import { notFound } from './not-found.ts';
-import { notAsked, readParts } from './read-only-parts.ts';
+import { listedCanaries, notAsked, readParts } from './read-only-parts.ts';
 
 /** Which Canary, and the flags of the controller that reconciles it. */
 export interface WorldQuery {
@@ -68,13 +68,7 @@ async function allCanaries({ client }: Connection, object: KubernetesObject): Pr
       throw error;
     },
   );
-  const isThis = ({ metadata }: KubernetesObject, key: string) =>
-    `${metadata.namespace}/${metadata.name}` === key;
-  return {
-    get: (key) => items.find((item) => isThis(item, key)),
-    list: () => items,
-    remember: () => undefined,
-  };
+  return listedCanaries(items);
 }
 
 async function listed(view: NamespaceWatch, kinds: readonly RouteKind[]): Promise<void> {

@@ -1,6 +1,8 @@
 /** What the engine's readers take, without a way to write: for commands that look at a cluster as the controller does. */
 
 import { systemClock } from '../api/clock.ts';
+import { type KubernetesObject, namespacedName } from '../api/kubernetes.ts';
+import { createStore } from '../cluster/caches/store.ts';
 import { createHeads } from '../engine/canary/context/heads.ts';
 import type { NamespaceWatch } from '../engine/canary/context/namespace-view.ts';
 import type { EngineOptions, ReadParts } from '../engine/canary/context/observation.ts';
@@ -32,6 +34,14 @@ export const notAsked: HeadView = {
   reason: 'Unknown',
   message: 'this command does not read Git',
 };
+
+/** Canaries that were listed once. */
+export function listedCanaries(canaries: readonly KubernetesObject[]): ReadParts['canaries'] {
+  const store = createStore();
+  for (const canary of canaries) store.upsert(canary);
+  const get = (key: string) => canaries.find((canary) => namespacedName(canary) === key);
+  return { get, list: () => canaries, byKey: store.byKey, remember: nothing };
+}
 
 /** For observing the Canaries of one namespace; Git and live targets are not asked. */
 export function readParts(

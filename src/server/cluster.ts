@@ -127,6 +127,7 @@ export function createOpenWatch(caches: Caches): OpenWatch {
       isRefused: () => handle.health().refused,
       get: (namespace, name) => handle.store.get(namespace, name),
       list: (namespace) => handle.store.list(namespace),
+      byKey: (keysOf, key) => handle.store.byKey(keysOf, key),
       remember: (object) => caches.observe(object),
       refresh: (withinMs) => handle.refresh(withinMs),
       onChange(listener) {
@@ -174,6 +175,7 @@ function unionOf(sets: readonly WatchedSet[]): WatchedSet {
       return undefined;
     },
     list: (namespace) => sets.flatMap((set) => set.list(namespace)),
+    byKey: (keysOf, key) => sets.flatMap((set) => set.byKey(keysOf, key)),
     remember: (object) => sets[0]?.remember(object),
     async refresh(withinMs) {
       const read = await Promise.all(sets.map((set) => set.refresh(withinMs)));

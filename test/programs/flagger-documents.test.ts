@@ -51,7 +51,7 @@ function refusalOf(object: Partial<KubernetesObject>): string | undefined {
   const parsed = parseKind(object.kind as KindName, object);
   if (!parsed.ok) return parsed.problems.map(({ path, message }) => `${path} ${message}`).join('; ');
   if (object.kind !== 'Canary') return undefined;
-  const canaries = { get: () => undefined, list: () => [], remember: () => undefined };
+  const canaries = { get: () => undefined, list: () => [], byKey: () => [], remember: () => undefined };
   const options = {
     ...{ defaultProvider: 'istio', minIntervalMs: 10_000 },
     ...{ selectorLabels: ['app'], includeLabelPrefixes: [] },

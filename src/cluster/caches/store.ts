@@ -1,4 +1,5 @@
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import type { KeysOf } from '../../contracts/cluster.ts';
 
 /** A cache of one resource: writes come from a watch or from our own requests, and the newer one always wins. */
 export interface ObjectStore extends ReadableStore {
@@ -72,8 +73,7 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
   return {
     get: table.get,
     list: table.list,
-    byIndex: table.byIndex,
-    addIndex: table.addIndex,
+    byKey: table.byKey,
     subscribe: table.subscribe,
     upsert(object) {
       unconfirmed.add(namespacedName(object));
@@ -147,10 +147,8 @@ export interface ReadableStore {
   /** `namespace` is undefined for cluster-scoped kinds. */
   get(namespace: string | undefined, name: string): KubernetesObject | undefined;
   list(namespace?: string): KubernetesObject[];
-  /** Objects for which the index function named this key. Throws RangeError for an index that was never added. */
-  byIndex(index: string, key: string): KubernetesObject[];
-  /** Adds an index over present and future objects. Adding the same name again changes nothing. */
-  addIndex(index: string, keysOf: (object: KubernetesObject) => readonly string[]): void;
+  /** Objects for which this function names this key. The first question makes an index of it, which lasts as long as the store. */
+  byKey(keysOf: KeysOf, key: string): KubernetesObject[];
   /** Calls back immediately with `added` for every present object, then with every change. Returns how to unsubscribe. */
   subscribe(handler: ChangeHandler): () => void;
 }
@@ -167,8 +165,17 @@ interface StoreTable extends ReadableStore {
 /** Creates an empty table. `onHandlerError` is called when a subscriber threw; the others and the table continue. */
 function createTable(onHandlerError: (error: unknown) => void): StoreTable {
   const objects = new Map<string, KubernetesObject>();
-  const indexes = new Map<string, StoreIndex>();
+  const indexes = new Map<KeysOf, StoreIndex>();
   const handlers = new Set<ChangeHandler>();
+
+  function indexOf(keysOf: KeysOf): StoreIndex {
+    const known = indexes.get(keysOf);
+    if (known) return known;
+    const index = createIndex(keysOf);
+    for (const [key, object] of objects) index.update(key, object);
+    indexes.set(keysOf, index);
+    return index;
+  }
 
   function notify(handler: ChangeHandler, ...change: Parameters<ChangeHandler>): void {
     try {
@@ -210,16 +217,10 @@ function createTable(onHandlerError: (error: unknown) => void): StoreTable {
       const all = [...objects.values()];
       return namespace === undefined ? all : all.filter((object) => object.metadata.namespace === namespace);
     },
-    byIndex(name, key) {
-      const index = indexes.get(name);
-      if (!index) throw new RangeError(`no index "${name}"`);
-      return index.keys(key).flatMap((objectKey) => objects.get(objectKey) ?? []);
-    },
-    addIndex(name, keysOf) {
-      if (indexes.has(name)) return;
-      const index = createIndex(keysOf);
-      for (const [key, object] of objects) index.update(key, object);
-      indexes.set(name, index);
+    byKey(keysOf, key) {
+      return indexOf(keysOf)
+        .keys(key)
+        .flatMap((objectKey) => objects.get(objectKey) ?? []);
     },
   };
 }
@@ -232,7 +233,7 @@ interface StoreIndex {
 }
 
 /** Creates an empty index. */
-function createIndex(keysOf: (object: KubernetesObject) => readonly string[]): StoreIndex {
+function createIndex(keysOf: KeysOf): StoreIndex {
   const objectsByValue = new Map<string, Set<string>>();
   const valuesByObject = new Map<string, readonly string[]>();
 

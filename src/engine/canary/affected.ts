@@ -1,59 +1,66 @@
 import { postPromotionAnnotation } from '../../api/canary/canary.ts';
 import { canaryLabel, isRecord, type KubernetesObject, labelValue } from '../../api/kubernetes.ts';
 import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
+import { specsOf } from './status/spec-in-force.ts';
 
-interface Names {
-  readonly canary: string;
-  readonly target: string;
-  readonly apex: string;
-  /** Of routing objects: the apex, and those that the Canary names. */
-  readonly routes: readonly string[];
-  readonly scaler: string | undefined;
-  /** The target is a Service: its pods may have any owner. */
-  readonly isService: boolean;
-}
+/** A key that every Canary has. */
+export const anyChange = 'any';
 
 /**
- * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods, ReplicaSets and
- * ControllerRevisions by the name of their owner, Secrets by label. A needless yes costs a pass, a wrong no misses a change: unknown kinds matter.
+ * The keys of a changed object of a Canary's namespace: it can matter to the Canaries that have one of them (`keysOfCanary`). Workloads, Services and
+ * routes have their names, pods, ReplicaSets and ControllerRevisions that of their owner, Secrets their label. A needless key costs a pass, a missing
+ * one misses a change: unknown kinds count as routes.
  */
-export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
-  const names = relatedNames(canary);
-  const { name, labels, ownerReferences } = object.metadata;
-  switch (object.kind) {
+export function keysOfObject({ kind, metadata }: KubernetesObject): readonly string[] {
+  const { name, labels = {} } = metadata;
+  const ofLabel = labels[canaryLabel] === undefined ? [] : [`label ${labels[canaryLabel]}`];
+  switch (kind) {
     case 'Pod':
+      return [anyPod, ...ownerKeys(metadata)];
     case 'ReplicaSet':
     case 'ControllerRevision':
-      return (
-        (names.isService && object.kind === 'Pod') ||
-        ownerReferences?.some(
-          (owner) => owner.name === names.target || owner.name.startsWith(`${names.target}-`),
-        ) === true
-      );
+      return ownerKeys(metadata);
     case 'Revision':
-      return labels?.['serving.knative.dev/service'] === names.target;
+      return [`workload ${labels['serving.knative.dev/service']}`];
     case 'Deployment':
     case 'DaemonSet':
     case 'StatefulSet':
-      return name === names.target || name === `${names.target}-primary`;
+      return [`workload ${name}`, `workload ${without('-primary', name)}`];
     case 'HorizontalPodAutoscaler':
     case 'ScaledObject':
-      return name === names.scaler || name === `${names.scaler}-primary`;
+      return [`scaler ${name}`, `scaler ${without('-primary', name)}`];
     case 'Service':
-      return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;
-    case 'EndpointSlice':
+      return [name, without('-primary', name), without('-canary', name)].map((apex) => `service ${apex}`);
+    case 'EndpointSlice': {
       // Of the Services of both sides; where a Service is the target, they are its copies.
-      return [`${names.apex}-primary`, `${names.apex}-canary`].includes(labels?.[serviceNameLabel] ?? '');
+      const service = labels[serviceNameLabel] ?? '';
+      const apexes = [without('-primary', service), without('-canary', service)];
+      return apexes.filter((apex) => apex !== service).map((apex) => `service ${apex}`);
+    }
     case 'Secret':
-      return labels?.[canaryLabel] === labelValue(names.canary);
+      return ofLabel;
     default:
-      return names.routes.includes(name) || labels?.[canaryLabel] === labelValue(names.canary);
+      return [`route ${name}`, ...ofLabel];
   }
 }
 
-/** From the raw object: a Canary that does not parse is looked at, too. */
-function relatedNames(canary: KubernetesObject): Names {
-  const { targetRef, service, autoscalerRef, ...routes } = (canary.spec ?? {}) as {
+/** Of a Canary, in its newest spec and in the one in force; from the raw object: one that does not parse is looked at, too. */
+export function keysOfCanary(canary: KubernetesObject): readonly string[] {
+  const { namespace = '', name } = canary.metadata;
+  const keys = specsOf(canary).flatMap(({ spec }) => keysOfSpec(spec));
+  return [anyChange, `label ${labelValue(name)}`, ...new Set(keys)].map((key) => keyIn(namespace, key));
+}
+
+/** As the keys of many namespaces stand in one index. */
+export function keyIn(namespace: string, key: string): string {
+  return `${namespace}/${key}`;
+}
+
+/** Where the target is a Service, its pods may have any owner. */
+const anyPod = 'any pod';
+
+function keysOfSpec(spec: unknown): readonly string[] {
+  const { targetRef, service, autoscalerRef, ...routes } = (spec ?? {}) as {
     targetRef?: { kind?: string; name?: string };
     service?: { name?: string };
     autoscalerRef?: { name?: string };
@@ -62,17 +69,27 @@ function relatedNames(canary: KubernetesObject): Names {
     upstreamRef?: { name?: string };
   };
   const target = targetRef?.name ?? '';
-  return {
-    canary: canary.metadata.name,
-    target,
-    apex: service?.name || target,
-    routes: [
-      service?.name || target,
-      ...[routes.ingressRef, routes.routeRef, routes.upstreamRef].flatMap((one) => one?.name ?? []),
-    ],
-    scaler: autoscalerRef?.name,
-    isService: targetRef?.kind === 'Service',
-  };
+  const apex = service?.name || target;
+  const named = [routes.ingressRef, routes.routeRef, routes.upstreamRef].flatMap((one) => one?.name ?? []);
+  return [
+    `workload ${target}`,
+    `service ${apex}`,
+    ...[apex, ...named].map((route) => `route ${route}`),
+    ...(autoscalerRef?.name === undefined ? [] : [`scaler ${autoscalerRef.name}`]),
+    ...(targetRef?.kind === 'Service' ? [anyPod] : []),
+  ];
+}
+
+/** What is called after a workload begins with its name and a hyphen: `web`, `web-primary` and more of a ReplicaSet `web-primary-6d5b2448f9`. */
+function ownerKeys({ ownerReferences }: KubernetesObject['metadata']): readonly string[] {
+  const owner = ownerReferences?.find(({ controller }) => controller === true)?.name;
+  if (owner === undefined) return [];
+  const starts = [...owner.matchAll(/-/g)].map(({ index }) => owner.slice(0, index));
+  return [...starts, owner].map((workload) => `workload ${workload}`);
+}
+
+function without(suffix: string, name: string): string {
+  return name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
 }
 
 /**
@@ -95,18 +112,4 @@ function textOf(spec: unknown): string {
   const text = texts.get(spec) ?? JSON.stringify(spec);
   texts.set(spec, text);
   return text;
-}
-
-/** The Canary itself and those with the same target: when one is deleted, the other may begin. */
-export function canariesOfSameTarget(
-  canary: KubernetesObject,
-  all: readonly KubernetesObject[],
-): KubernetesObject[] {
-  const target = JSON.stringify((canary.spec as { targetRef?: unknown } | undefined)?.targetRef);
-  return all.filter(
-    (other) =>
-      other.metadata.namespace === canary.metadata.namespace &&
-      (other.metadata.name === canary.metadata.name ||
-        JSON.stringify((other.spec as { targetRef?: unknown } | undefined)?.targetRef) === target),
-  );
 }

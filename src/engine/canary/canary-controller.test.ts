@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { createStore } from '../../cluster/caches/store.ts';
 import type { WatchedSet, WatchQuery } from '../../contracts/cluster.ts';
 import { createVirtualClock } from '../virtual-clock.test-support.ts';
 import { createCanaryController } from './canary-controller.ts';
@@ -14,16 +15,21 @@ function canaryNamed(name: string, more: Partial<KubernetesObject> = {}): Kubern
   };
 }
 
+type Listener = (object: KubernetesObject | undefined) => void;
+
 /** A controller of these Canaries whose passes never begin. */
-function world(canaries: Map<string, KubernetesObject>) {
+function world(canaries: readonly KubernetesObject[]) {
   const watched: string[] = [];
   const seen = { routers: 0 };
-  let tell: (canary: KubernetesObject | undefined) => void = () => undefined;
+  const store = createStore();
+  for (const canary of canaries) store.upsert(canary);
+  let version = 0;
+  let tell: Listener = () => undefined;
+  const listeners = new Map<string, Listener>();
   const nothing = { onChange() {}, close() {} };
   const set = {
-    get: (_: string, name: string) => canaries.get(name),
-    list: () => [...canaries.values()],
-    onChange(listener: typeof tell) {
+    ...store,
+    onChange(listener: Listener) {
       tell = listener;
     },
   };
@@ -35,7 +41,8 @@ function world(canaries: Map<string, KubernetesObject>) {
     isShadow: true,
     openWatch({ kind }: WatchQuery) {
       watched.push(kind);
-      return nothing as unknown as WatchedSet;
+      const onChange = (listener: Listener) => void listeners.set(kind, listener);
+      return { ...nothing, onChange } as unknown as WatchedSet;
     },
     routing(provider: string) {
       seen.routers += 1;
@@ -51,15 +58,17 @@ function world(canaries: Map<string, KubernetesObject>) {
     watched,
     seen,
     change(canary: KubernetesObject) {
-      canaries.set(canary.metadata.name, canary);
+      version += 1;
+      store.upsert({ ...canary, metadata: { ...canary.metadata, resourceVersion: String(version) } });
       tell(canary);
     },
+    changePod: (pod: KubernetesObject) => listeners.get('Pod')?.(pod),
   };
 }
 
 test('the status of one Canary, however often it changes, has no other Canary looked at for what to watch', () => {
   const names = Array.from({ length: 100 }, (_, index) => `web-${index}`);
-  const { watched, seen, change } = world(new Map(names.map((name) => [name, canaryNamed(name)])));
+  const { watched, seen, change } = world(names.map((name) => canaryNamed(name)));
   change(canaryNamed('web-0'));
   const before = seen.routers;
   for (let failedChecks = 1; failedChecks <= 50; failedChecks += 1)
@@ -70,4 +79,28 @@ test('the status of one Canary, however often it changes, has no other Canary lo
   const spec = { ...(canaryNamed('web-0').spec as object), provider: 'contour' };
   change(canaryNamed('web-0', { metadata, spec }));
   expect(watched.at(-1)).toBe('Route-contour');
+});
+
+test('a pod that changes has no Canary looked at but that of its workload, however many there are', () => {
+  let looks = 0;
+  const canaries = Array.from({ length: 1_000 }, (_, index) => {
+    const canary = canaryNamed(`web-${index}`);
+    const spec = () => {
+      looks += 1;
+      return canary.spec;
+    };
+    return Object.defineProperty({ ...canary }, 'spec', { get: spec });
+  });
+  const controller = { apiVersion: 'apps/v1', kind: 'ReplicaSet', uid: 'r', controller: true };
+  const podOf = (name: string) => {
+    const metadata = { namespace: 'shop', name, ownerReferences: [{ ...controller, name }] };
+    return { apiVersion: 'v1', kind: 'Pod', metadata };
+  };
+  const { changePod } = world(canaries);
+  changePod(podOf('web-7-primary-6d5b2448f9'));
+  const before = looks;
+
+  for (let index = 0; index < 100; index += 1) changePod(podOf(`web-${index}-primary-6d5b2448f9`));
+
+  expect(looks).toBe(before);
 });

@@ -6,13 +6,13 @@ import { createChecks } from '../checks/checks.ts';
 import { createEventHooks } from '../checks/event-hooks.ts';
 import { failureOf } from '../failure.ts';
 import { createWorkQueue, type WorkQueue } from '../work-queue.ts';
-import { affects, canariesOfSameTarget, mayName } from './affected.ts';
+import { anyChange, keyIn, keysOfCanary, keysOfObject, mayName } from './affected.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import type { CanaryParts } from './context/context.ts';
 import { type NamespaceView, type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
 import { createAfterRevert, createLostRecords, type Reproduced } from './context/reproduction.ts';
 import { createShadowPass, deferToFlagger } from './hands-off-pass.ts';
-import { specsOf } from './status/spec-in-force.ts';
+import { specsOf, targetKeys } from './status/spec-in-force.ts';
 import { kindsByNamespace, watchKey } from './watches.ts';
 
 /** The parts of the controller of all Canaries. */
@@ -74,12 +74,12 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   }
 
   function changed(namespace: string, object: KubernetesObject | undefined): void {
-    const isConcerned = (canary: KubernetesObject) =>
-      !object ||
-      options.liveHeads.names(namespacedName(canary), object) ||
-      specsOf(canary).some((one) => affects(object, one));
-    const near = parts.canaries.list().filter(({ metadata }) => metadata.namespace === namespace);
-    addAll(near.filter(isConcerned));
+    const having = (key: string) => parts.canaries.byKey(keysOfCanary, keyIn(namespace, key));
+    if (!object) return addAll(having(anyChange));
+    for (const key of keysOfObject(object)) addAll(having(key));
+    // Content of releases; it is named by pods, and not by the Canary.
+    if (object.kind === 'ConfigMap' || object.kind === 'Secret')
+      addAll(having(anyChange).filter((canary) => options.liveHeads.names(namespacedName(canary), object)));
   }
 
   /** Watches exactly the namespaces and kinds that the Canaries need now. */
@@ -106,9 +106,10 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
 
   function canaryChanged(canary: KubernetesObject | undefined): void {
     if (!canary || isWatchedAnew(canary)) adjustWatches();
-    addAll(canary ? canariesOfSameTarget(canary, parts.canaries.list()) : parts.canaries.list());
-    if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name))
-      queue.add(namespacedName(canary));
+    if (!canary) return addAll(parts.canaries.list());
+    // Those with the same target, too: when one is deleted, the other may begin.
+    for (const key of targetKeys(canary)) addAll(parts.canaries.byKey(targetKeys, key));
+    if (!canaries.get(canary.metadata.namespace, canary.metadata.name)) queue.add(namespacedName(canary));
   }
 
   function referenceChanged(object: KubernetesObject | undefined): void {
@@ -197,6 +198,7 @@ function canaryParts(options: CanaryControllerOptions, { wake, namespace }: Loop
         return canary && options.isOurs(canary) ? canary : undefined;
       },
       list: ours,
+      byKey: (keysOf, key) => canaries.byKey(keysOf, key).filter(options.isOurs),
       remember: (object) => canaries.remember(object),
     },
     namespace,

@@ -21,6 +21,7 @@ function watchedSet(objects: readonly KubernetesObject[]) {
     get: (namespace, name) =>
       objects.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace),
     list: () => objects,
+    byKey: () => [],
     remember: () => undefined,
     refresh: async () => false,
     onChange: (listener) => void listeners.push(listener),

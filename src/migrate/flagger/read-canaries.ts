@@ -20,7 +20,7 @@ import { EngineError } from '../../engine/failure.ts';
 import { createRecords } from '../../engine/records/records.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { routerFor } from '../../providers/routing/table.ts';
-import { readParts } from '../../review/read-only-parts.ts';
+import { listedCanaries, readParts } from '../../review/read-only-parts.ts';
 import type { World } from '../../rollout/world.ts';
 import { createClusterPort, createOpenWatch } from '../../server/cluster.ts';
 import { readClusterKey } from '../../server/cluster-key.ts';
@@ -123,11 +123,7 @@ async function createLook(
     liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig }),
     adoption: createAdoption({ cluster, dryRun: noDryRun, secretKey, tracksConfig }),
     records: createRecords(cluster, secretKey),
-    canaries: {
-      get: (key: string) => canaries.find((canary) => namespacedName(canary) === key),
-      list: () => canaries,
-      remember: () => undefined,
-    },
+    canaries: listedCanaries(canaries),
   };
 
   return async (object) => {

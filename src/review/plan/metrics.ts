@@ -93,6 +93,7 @@ export function listed(objects: readonly KubernetesObject[]): WatchedSet {
     get: (namespace, name) =>
       objects.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
     list: () => objects,
+    byKey: (keysOf, key) => objects.filter((object) => keysOf(object).includes(key)),
     remember: () => undefined,
     refresh: async () => false,
     onChange: () => undefined,

@@ -13,6 +13,7 @@ const nothing: WatchedSet = {
   isRefused: () => false,
   get: () => undefined,
   list: () => [],
+  byKey: () => [],
   remember: () => undefined,
   refresh: async () => true,
   onChange: () => undefined,

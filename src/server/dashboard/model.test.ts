@@ -36,6 +36,7 @@ function watchedSet(isSynced: () => boolean): WatchedSet {
     isRefused: () => false,
     get: () => undefined,
     list: () => [],
+    byKey: () => [],
     remember: () => undefined,
     refresh: async () => true,
     onChange: () => undefined,

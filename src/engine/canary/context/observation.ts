@@ -2,7 +2,7 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import type { Cluster, Log, MetricQuestion } from '../../../contracts/cluster.ts';
+import type { Cluster, Log, MetricQuestion, WatchedSet } from '../../../contracts/cluster.ts';
 import type { RouteReference, Router, RouteSettings, Routing } from '../../../contracts/routing.ts';
 import type { ConfigCopyView, ForeignChange } from '../../../health/workload-view.ts';
 import type { ServicePort, WorkloadSettings } from '../../../release/release.ts';
@@ -93,10 +93,9 @@ export interface ReadParts {
   readonly ports: Map<string, readonly ServicePort[]>;
   readonly options: EngineOptions;
   /** All Canaries that are ours, as watched. */
-  readonly canaries: {
+  readonly canaries: Pick<WatchedSet, 'byKey' | 'remember'> & {
     get(key: string): KubernetesObject | undefined;
     list(): readonly KubernetesObject[];
-    remember(object: KubernetesObject): void;
   };
   /** The watched content of a namespace that has Canaries. */
   readonly namespace: (namespace: string) => NamespaceView;

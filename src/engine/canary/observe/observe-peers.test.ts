@@ -20,7 +20,7 @@ const others = [
 ];
 
 it('counts the others that verify, fail together, or were rejected for their checks', () => {
-  expect(peersOf([verifying, ...others], verifying)).toEqual({
+  expect(peersOf({ list: () => [verifying, ...others] }, verifying)).toEqual({
     verifying: 3,
     failingNow: 1,
     failedTimes: [time],
@@ -29,5 +29,9 @@ it('counts the others that verify, fail together, or were rejected for their che
 
 it('counts nothing for a Canary that is at rest', () => {
   const calm = others[0] as KubernetesObject;
-  expect(peersOf([verifying, ...others], calm)).toEqual({ verifying: 0, failingNow: 0, failedTimes: [] });
+  expect(peersOf({ list: () => [verifying, ...others] }, calm)).toEqual({
+    verifying: 0,
+    failingNow: 0,
+    failedTimes: [],
+  });
 });

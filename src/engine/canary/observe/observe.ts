@@ -82,7 +82,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     window: windowAt(parts.heads.specOf(key).windows, calendarMs),
     ...freezes,
     checks,
-    peers: peersOf(parts.canaries.list(), canary),
+    peers: peersOf(parts.canaries, canary),
     options: { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true },
   };
   const revision = revisionOf(context, target);
@@ -182,13 +182,16 @@ const nobody: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
  * The other Canaries after promotion, from their statuses as watched. Only a Canary that verifies or is held has a use for it; for the
  * others nothing is counted.
  */
-export function peersOf(all: readonly KubernetesObject[], canary: KubernetesObject): PeersView {
+export function peersOf(canaries: Pick<ReadParts['canaries'], 'list'>, canary: KubernetesObject): PeersView {
   const statusOf = ({ status }: KubernetesObject) => (status ?? {}) as CanaryStatus;
   const isVerifying = ({ postPromotion }: CanaryStatus) =>
     postPromotion?.state === 'Verifying' || postPromotion?.state === 'Held';
   if (!isVerifying(statusOf(canary))) return nobody;
   const own = namespacedName(canary);
-  const others = all.filter((other) => namespacedName(other) !== own).map(statusOf);
+  const others = canaries
+    .list()
+    .filter((other) => namespacedName(other) !== own)
+    .map(statusOf);
   const heldTogether = others.filter(
     ({ postPromotion }) => postPromotion?.state === 'Held' && postPromotion.reason === 'SharedCause',
   );

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { KeysOf } from '../../../contracts/cluster.ts';
 import { canaryInForce, specsOf } from './spec-in-force.ts';
 
 const good = {
@@ -28,7 +29,9 @@ function canary(more: {
 function inForce(object: KubernetesObject, others: readonly KubernetesObject[] = []) {
   const known = { kinds: [], apexFollowsTraffic: true, check: () => [] };
   const parts = {
-    canaries: { get: () => object, list: () => [object, ...others], remember: () => undefined },
+    canaries: {
+      byKey: (keysOf: KeysOf, key: string) => [object, ...others].filter((one) => keysOf(one).includes(key)),
+    },
     options: {
       minIntervalMs: 100,
       defaultProvider: 'kubernetes',

@@ -127,6 +127,15 @@ export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
   return [object, withSpec(object, lastValid)];
 }
 
+/** The targets of a Canary, in its newest spec and in the one in force: Canaries that share one of them are found by it. */
+export function targetKeys(object: KubernetesObject): readonly string[] {
+  const keys = specsOf(object).map(({ spec }) => {
+    const { kind, name } = recordOf(recordOf(spec).targetRef);
+    return [object.metadata.namespace, kind, name].join('/');
+  });
+  return [...new Set(keys)];
+}
+
 /** The object with the spec in force, as its status says, for callers that read what a rollout would write. */
 export function inForce(object: KubernetesObject): KubernetesObject {
   return specsOf(object).at(-1) ?? object;
@@ -162,7 +171,8 @@ export function readCanary(
   if (problems.length > 0) return { failure: invalidCanary(problems) };
   const routing = routingFailure(parts, canary);
   if (routing) return { failure: routing };
-  const other = findConflictingCanary(parts.canaries.list(), canary);
+  const sharing = targetKeys(object).flatMap((key) => parts.canaries.byKey(targetKeys, key));
+  const other = findConflictingCanary(sharing, canary);
   if (!other) return { canary };
   return { failure: targetConflict(canary, other) };
 }

@@ -28,6 +28,7 @@ function aCluster() {
     isRefused: () => false,
     get: (namespace, name) => objects.get(`${namespace}/${name}`),
     list: () => [...objects.values()],
+    byKey: () => [],
     remember: () => undefined,
     refresh: async () => false,
     onChange: (listener) => void listeners.add(listener),

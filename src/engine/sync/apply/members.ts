@@ -93,6 +93,8 @@ function memberSet(members: Members, id: string, onEnd: () => void): WatchedSet 
       [...(objects()?.values() ?? [])].filter(
         ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
       ),
+    byKey: (keysOf, key) =>
+      members.set.byKey(keysOf, key).filter(({ metadata }) => objects()?.has(objectId(metadata)) === true),
     remember: members.set.remember,
     refresh: members.set.refresh,
     onChange(listener) {
