@@ -46,11 +46,11 @@ export const revisionKind = { apiVersion: 'serving.knative.dev/v1', kind: 'Revis
 /** What a view of a workload is made from. */
 export interface ViewSource {
   workload: KubernetesObject;
-  /** Pods of the namespace; those of other workloads are left out here. */
+  /** At least those that the workload or its ReplicaSets control; of a Service all of the namespace. Those of other workloads are left out here. */
   pods: readonly KubernetesObject[];
-  /** ReplicaSets of the namespace (metadata is enough): by them the pods of a Deployment's current template are found. */
+  /** At least its own ReplicaSets (metadata is enough): by them the pods of a Deployment's current template are found. */
   replicaSets: readonly KubernetesObject[];
-  /** ControllerRevisions of the namespace, which do the same for DaemonSets. */
+  /** At least its own ControllerRevisions, which do the same for DaemonSets. */
   controllerRevisions: readonly KubernetesObject[];
   /** Which side is viewed, where one object is both. */
   side?: 'canary' | 'primary';
@@ -58,7 +58,7 @@ export interface ViewSource {
   revisions?: readonly KubernetesObject[];
   /** The Service of this side of the Canary, if it exists. */
   service: KubernetesObject | undefined;
-  /** EndpointSlices of the namespace: which pods get requests through that Service. */
+  /** At least the EndpointSlices of that Service, or of the workload that is one: which pods get requests through it. */
   endpointSlices?: readonly KubernetesObject[];
   /** The port by which requests come to a target that is a Service itself. */
   routePort?: number | undefined;

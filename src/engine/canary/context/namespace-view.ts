@@ -1,9 +1,10 @@
 import { type Clock, sleep } from '../../../api/clock.ts';
 import { canaryLabel, type KubernetesObject } from '../../../api/kubernetes.ts';
-import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
+import type { KeysOf, OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
 import { endpointSliceKind, serviceNameLabel } from '../../../workload/pods/endpoints.ts';
+import { controllerUid } from '../../../workload/pods/pods.ts';
 import { revisionKind, type ViewSource } from '../../../workload/shared/workload-kind.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
@@ -17,9 +18,10 @@ export interface NamespaceView {
   /** Why this cannot be listed, for people; undefined when it was, or is being. Traffic is kept safe without it. */
   unread(what: Unneeded): string | undefined;
   get(kind: RouteKind, name: string): KubernetesObject | undefined;
+  /** Of ReplicaSets metadata alone. */
   list(kind: RouteKind): readonly KubernetesObject[];
-  /** Metadata of the ReplicaSets here. */
-  replicaSets(): readonly KubernetesObject[];
+  /** As `byKey` of a watched set. */
+  byKey(kind: RouteKind, keysOf: KeysOf, key: string): readonly KubernetesObject[];
   /** Metadata of the records' Secrets of all Canaries here. */
   records(): readonly KubernetesObject[];
   /** The Secrets with the rejections, content included. */
@@ -68,7 +70,8 @@ const narrowed: ReadonlyMap<string, Pick<WatchQuery, 'labelSelector' | 'endpoint
 ]);
 const secretKind: RouteKind = { apiVersion: 'v1', kind: 'Secret' };
 const configMapKind: RouteKind = { apiVersion: 'v1', kind: 'ConfigMap' };
-const replicaSetKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
+/** They tell which pods run a Deployment's current template. */
+export const replicaSetKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
 
 /** What is watched for every Canary, whatever kinds it needs. */
 function watchAlways(namespace: string, open: OpenWatch) {
@@ -98,6 +101,7 @@ export function watchNamespace(
   };
   const { replicaSets, records, rejections, copies } = watchAlways(namespace, open);
   const configs = new Map<string, WatchedSet>();
+  const setOf = (kind: RouteKind) => (kind === replicaSetKind ? replicaSets : sets.get(kindId(kind)));
 
   function configsOf(kind: 'ConfigMap' | 'Secret'): WatchedSet {
     const known = configs.get(`v1 ${kind}`);
@@ -150,8 +154,8 @@ export function watchNamespace(
       return problem?.waiting ? undefined : problem?.message;
     },
     get: (kind, name) => sets.get(kindId(kind))?.get((kind.namespace ?? namespace) || undefined, name),
-    list: (kind) => sets.get(kindId(kind))?.list(namespace) ?? [],
-    replicaSets: () => replicaSets.list(namespace),
+    list: (kind) => setOf(kind)?.list(namespace) ?? [],
+    byKey: (kind, keysOf, key) => setOf(kind)?.byKey(keysOf, key) ?? [],
     records: () => records.list(namespace),
     rejections: () => rejections.list(namespace),
     configCopy: (kind, name) => copies[kind].get(namespace, name),
@@ -259,18 +263,28 @@ interface SideRead {
   readonly routePort?: number | undefined;
 }
 
-/** What the pods of a workload are seen from. */
+const controllers: KeysOf = (object) => [controllerUid(object) ?? ''];
+const services: KeysOf = ({ metadata }) => [metadata.labels?.[serviceNameLabel] ?? ''];
+
+/** What the pods of a workload are seen from: of a namespace with a thousand workloads no more than its own. */
 export function viewSource(
   view: NamespaceView,
   { workload, service, side, routePort }: SideRead,
 ): ViewSource {
+  const controlled = (kind: RouteKind, { metadata: { uid } }: KubernetesObject) =>
+    uid === undefined ? [] : view.byKey(kind, controllers, uid);
+  const replicaSets = controlled(replicaSetKind, workload);
+  const isService = workload.kind === serviceKind.kind;
   return {
     workload,
-    pods: view.list(podKind),
-    replicaSets: view.replicaSets(),
-    controllerRevisions: view.list(controllerRevisionKind),
+    // Those that a Service selects may have any owner.
+    pods: isService
+      ? view.list(podKind)
+      : [workload, ...replicaSets].flatMap((owner) => controlled(podKind, owner)),
+    replicaSets,
+    controllerRevisions: controlled(controllerRevisionKind, workload),
     service: service === '' ? undefined : view.get(serviceKind, service),
-    endpointSlices: view.list(endpointSliceKind),
+    endpointSlices: view.byKey(endpointSliceKind, services, isService ? workload.metadata.name : service),
     routePort,
     side,
     revisions: view.list(revisionKind),

@@ -28,7 +28,7 @@ import { configKey } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import { revisionKind } from '../../../workload/shared/workload-kind.ts';
 import { readConfigs } from '../context/live-config.ts';
-import { controllerRevisionKind } from '../context/namespace-view.ts';
+import { controllerRevisionKind, replicaSetKind } from '../context/namespace-view.ts';
 import type { Adoption, Observation, ReadParts } from '../context/observation.ts';
 
 /** What finding out needs. */
@@ -199,6 +199,6 @@ function wasTried(
   const live = { ...wanted, target: wantedTarget(target) };
   if (!isSame(live, wanted, secretKey)) return false;
   const writtenMs = Date.parse(world.status.lastTransitionTime ?? '');
-  const revisions = [...view.replicaSets(), ...view.list(controllerRevisionKind)];
+  const revisions = [...view.list(replicaSetKind), ...view.list(controllerRevisionKind)];
   return !(templateTimeMs(target, revisions) > writtenMs);
 }
