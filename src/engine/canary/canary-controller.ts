@@ -59,7 +59,8 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   const parts = canaryParts(options, { wake: (key) => queue.add(key), namespace: viewOf });
   const pass = options.isShadow ? createShadowPass(parts) : deferToFlagger(parts, createCanaryPass(parts));
   const queue = newQueue(options, pass);
-  const watchedFor = new Map<string, string>();
+  /** Of each Canary what its kinds go by, and its namespace with them. */
+  const watchedFor = new Map<string, { readonly by: string; readonly kinds: string }>();
 
   function viewOf(namespace: string): NamespaceWatch {
     const known = namespaces.get(namespace);
@@ -93,15 +94,19 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     }
   }
 
-  /** Whether other kinds may be watched for a Canary than before: its status changes often, and all Canaries would be looked at each time. */
+  /** Whether other kinds are watched for a Canary than before: its status changes often, and all Canaries would be looked at each time. */
   function isWatchedAnew(canary: KubernetesObject): boolean {
     const key = namespacedName(canary);
     const before = watchedFor.get(key);
     watchedFor.delete(key);
     if (!canaries.get(canary.metadata.namespace, canary.metadata.name)) return true;
-    const now = watchKey(canary);
-    watchedFor.set(key, now);
-    return before !== now;
+    const by = watchKey(canary);
+    const kinds = before?.by === by ? before.kinds : JSON.stringify([...kindsByNamespace([canary], options)]);
+    const isKnown = before
+      ? before.kinds === kinds
+      : [...watchedFor.values()].some((one) => one.kinds === kinds);
+    watchedFor.set(key, { by, kinds });
+    return !isKnown;
   }
 
   function canaryChanged(canary: KubernetesObject | undefined): void {

@@ -38,7 +38,7 @@ export function kindsOf(canary: KubernetesObject, { routing, options }: WatchPar
   const routers = scaled.targetRef ? providers.flatMap((name) => routing(name) ?? []) : [];
   const routes = routers
     .flatMap((router) => routeReferences(router, canary as unknown as Canary))
-    .map((kind) => ({ ...kind, managers: true }));
+    .map(({ name: _, ...kind }) => ({ ...kind, managers: true }));
   // Both sides have a Service of their own, unless they are pods of one workload.
   const endpoints = providers.every(sharesWorkload) ? [] : [endpointSliceKind];
   return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...endpoints, ...routes];
