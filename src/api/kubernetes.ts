@@ -63,6 +63,22 @@ export interface Condition {
   observedGeneration?: number;
 }
 
+/** The condition of this type in a status. */
+export function conditionOf<C extends { readonly type?: unknown }>(
+  status: { readonly conditions?: readonly C[] | undefined } | undefined,
+  type: string,
+): C | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** The same of any object, whose status may hold anything. */
+export function liveCondition(
+  object: KubernetesObject | undefined,
+  type: string,
+): Partial<Condition> | undefined {
+  return conditionOf({ conditions: recordsOf(recordOf(object?.status).conditions) }, type);
+}
+
 /** A pod template: the part of a workload that a Release is about. As JSON, unknown fields included. */
 export interface PodTemplate {
   metadata?: {

@@ -1,8 +1,8 @@
 import type { Canary } from '../api/canary/canary.ts';
-import { canaryStatus, conditionOf, notReconciled, troublesBeside } from '../api/canary/summary.ts';
+import { canaryStatus, notReconciled, troublesBeside } from '../api/canary/summary.ts';
 import { isCommit } from '../api/commit.ts';
 import { isToldAsMerge } from '../api/incident.ts';
-import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { rowOf } from '../api/reasons.ts';
 import { isApiError } from '../cluster/errors.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Condition, isRecord, type KubernetesObject } from '../api/kubernetes.ts';
+import { type Condition, conditionOf, isRecord, type KubernetesObject } from '../api/kubernetes.ts';
 import { beginningOf, limits, shorten } from '../api/limits.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -53,7 +53,7 @@ export function withCondition(
   news: ConditionNews,
   nowMs: number,
 ): Condition[] {
-  const before = conditions.find(({ type }) => type === news.type);
+  const before = conditionOf({ conditions }, news.type);
   const message = beginningOf(news.message, maximumMessageLength);
   const time = new Date(nowMs).toISOString();
   const next: Condition = {
@@ -73,17 +73,9 @@ export function withoutCondition<List extends readonly Condition[]>(
   conditions: List,
   type: string,
 ): List | Condition[] {
-  return findCondition(conditions, type)
+  return conditionOf({ conditions }, type)
     ? conditions.filter((condition) => condition.type !== type)
     : conditions;
-}
-
-/** The condition of this type, if there is one. */
-export function findCondition(
-  conditions: readonly Condition[] | undefined,
-  type: string,
-): Condition | undefined {
-  return conditions?.find((condition) => condition.type === type);
 }
 
 const shownLines = 5;

@@ -25,14 +25,14 @@ export async function comparisonOf(
     const nowhere = { file: '', line: 0, document: 0, items: [] };
     const objects = set.all.map((object) => ({ object, origin: nowhere }));
     const { objects: compared } = await sourceDifferenceOf(connection.client, { ...set, objects });
-    const held = (one: SourceObjectDifference, index: number) =>
+    const _held = (one: SourceObjectDifference, index: number) =>
       !applied.has(objectKey(set.all[index] ?? asObject(one)));
     const own = new Set(set.all.map(objectKey));
     return {
       missing: inventory.filter((one) => !own.has(objectKey(asObject(one)))).map(describe),
       created: compared.filter(({ state }) => state === 'missing').map(objectName),
       changed: [
-        ...compared.flatMap((one, index) => changesOf(one, held(one, index))),
+        ...compared.flatMap((one, index) => changesOf(one, !applied.has(keys[index] ?? ''))),
         ...set.all.flatMap(ownWays),
       ],
       refused: compared.flatMap((one) =>

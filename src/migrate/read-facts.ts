@@ -4,6 +4,7 @@ import { apiVersionOf } from '../api/kinds/kinds.ts';
 import {
   describe,
   type KubernetesObject,
+  liveCondition,
   type ObjectReference,
   partOfLabel,
   referenceOf,
@@ -24,7 +25,6 @@ import type { Connection } from '../server/connection.ts';
 import { prunesByItself, type SyncPolicy } from './argocd/source.ts';
 import type { Member, MoveFacts, Parent } from './facts.ts';
 import { shellLine } from './kubectl.ts';
-import { conditionOf } from './steps.ts';
 
 /** What is read for a move. */
 export interface FactsQuery {
@@ -65,7 +65,7 @@ export async function readFacts(connection: Connection, query: FactsQuery): Prom
     sourceDependents: source ? await sourcesNeeding(client, former) : [],
     repositoryUsers: users,
     missingDependencies: dependsOn
-      .filter((_, index) => conditionOf(dependencies[index], 'Ready')?.status !== 'True')
+      .filter((_, index) => liveCondition(dependencies[index], 'Ready')?.status !== 'True')
       .map(({ namespace, name }) => `${namespace}/${name}`),
     hasKinds: (await client.find('holdfast.dev', 'Source')) !== undefined,
   };

@@ -1,5 +1,5 @@
 /** Steps of a move from another tool to Holdfast, or back, and where it stands. Pure. */
-import { type Condition, describe, isRecord, type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
+import { describe, isRecord, type KubernetesObject, liveCondition, partOfLabel } from '../api/kubernetes.ts';
 import { listNames } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import { applySetId } from '../engine/apply-set.ts';
@@ -98,12 +98,6 @@ export function finding<Facts = MoveFacts>(
   return found === true ? { what, holds: true } : { what, holds: false, found };
 }
 
-/** A condition of a live object. */
-export function conditionOf(object: KubernetesObject | undefined, type: string): Condition | undefined {
-  const { conditions = [] } = (object?.status ?? {}) as { conditions?: Condition[] };
-  return conditions.find((condition) => condition.type === type);
-}
-
 /** The controller has seen the object as it is. */
 export function isObserved(object: KubernetesObject | undefined): boolean {
   const { observedGeneration } = (object?.status ?? {}) as { observedGeneration?: number };
@@ -131,7 +125,7 @@ export function comparisonFindings(facts: MoveFacts | undefined): Finding[] {
 export function appliedFindings(facts: MoveFacts | undefined, name: string): Finding[] {
   return [
     finding(facts, `Source ${name} has applied its head`, ({ source }) => {
-      const applied = conditionOf(source, 'Applied');
+      const applied = liveCondition(source, 'Applied');
       if (!source) return 'it is not in the cluster';
       if (!isObserved(source)) return 'Holdfast has not observed the change yet';
       if (applied?.status !== 'True') return applied?.message ?? 'it has no condition Applied';

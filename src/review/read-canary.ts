@@ -1,6 +1,6 @@
 import { sleep, systemClock } from '../api/clock.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { conditionOf, describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { RouteKind } from '../contracts/routing.ts';
@@ -94,14 +94,14 @@ function withHeadOfStatus(world: World): World {
 }
 
 /** The freeze that the condition names (src/rollout/windows.ts writes it). */
-function freezesOfStatus({ conditions }: World['status']): Pick<World, 'freeze' | 'stepFreeze'> {
-  const frozen = conditions?.find(({ type, status }) => type === 'Frozen' && status === 'True');
+function freezesOfStatus(status: World['status']): Pick<World, 'freeze' | 'stepFreeze'> {
+  const frozen = conditionOf(status, 'Frozen');
   const [, by = '', end, reason = ''] =
     /^by (.*?) until (it is lifted|\S+): (.*)$/.exec(frozen?.message ?? '') ?? [];
-  if (end === undefined) return {};
+  if (frozen?.status !== 'True' || end === undefined) return {};
   const untilMs = Date.parse(end);
   const freeze = { by, reason, untilMs: Number.isNaN(untilMs) ? undefined : untilMs };
-  return { freeze, ...(frozen?.reason === 'Frozen' ? { stepFreeze: freeze } : {}) };
+  return { freeze, ...(frozen.reason === 'Frozen' ? { stepFreeze: freeze } : {}) };
 }
 
 /** Settings count as applied. */

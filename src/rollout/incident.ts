@@ -8,7 +8,7 @@ import {
   revertCommand,
   type Severity,
 } from '../api/incident.ts';
-import { present } from '../api/kubernetes.ts';
+import { conditionOf, present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
@@ -198,7 +198,7 @@ function momentAtRest(draft: Result, { phase, lastAppliedSpec }: CanaryStatus): 
 
 /** From here on only a person can change it; it may have been reported before. */
 function stalledMoment({ note, world }: Result, run: Run | undefined): Moment | undefined {
-  const stalled = world.status.conditions?.find(({ type }) => type === 'Stalled');
+  const stalled = conditionOf(world.status, 'Stalled');
   const isKnown = stalled?.status === 'True' && stalled.reason === note?.reason;
   return note?.stalled && !isKnown
     ? { outcome: 'Stopped', reason: note.reason, message: note.message, run }

@@ -1,5 +1,6 @@
 import type { Finding } from '../api/canary/conditions.ts';
 import type { CanaryStatus, Serving } from '../api/canary/status.ts';
+import { conditionOf } from '../api/kubernetes.ts';
 import { beginningOf, limits } from '../api/limits.ts';
 import { driftComparisons } from '../health/drift.ts';
 import { hasConverged } from '../health/readiness.ts';
@@ -100,7 +101,7 @@ function rollbackReady(result: Result): Finding {
   if (good.damaged !== undefined)
     return { type, status: 'False', reason: 'RecordDamaged', message: describeDamage(world, good) };
   // The result of a drill stays in the condition until there is a newer last-known-good.
-  const before = world.status.conditions?.find((condition) => condition.type === type);
+  const before = conditionOf(world.status, type);
   const isDrilled = before?.reason === 'DrillPassed' || before?.reason === 'DrillFailed';
   if (isDrilled && world.status.lastKnownGood?.digest === good.digest)
     return { type, status: before.status, reason: before.reason, message: before.message ?? '' };
@@ -133,9 +134,7 @@ function frozen(result: Result): Finding[] {
         message: describeFreeze(freeze),
       },
     ];
-  const isSet = result.world.status.conditions?.some(
-    ({ type, status }) => type === 'Frozen' && status === 'True',
-  );
+  const isSet = conditionOf(result.world.status, 'Frozen')?.status === 'True';
   return isSet ? [{ type: 'Frozen', status: 'False', reason: 'NotFrozen', message: '' }] : [];
 }
 
@@ -149,7 +148,7 @@ function verified(result: Result): Finding[] {
     const reason = status.postPromotion?.reason ?? 'Verifying';
     return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are running' }];
   }
-  const before = result.world.status.conditions?.find(({ type }) => type === 'Verified');
+  const before = conditionOf(result.world.status, 'Verified');
   // Checks that were running have ended.
   if (state === 'Held' && before?.status === 'Unknown') {
     const { reason = 'Held', cause = 'the cause is unknown' } = status.postPromotion ?? {};

@@ -1,5 +1,6 @@
 import { type CanaryStatus, gitPart, whyReverted } from '../api/canary/status.ts';
 import { lineOf } from '../api/incident.ts';
+import { conditionOf } from '../api/kubernetes.ts';
 import { shorten } from '../api/limits.ts';
 import type { SourceWrite } from '../api/source/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
@@ -140,7 +141,7 @@ function aboutOf({ postPromotion }: CanaryStatus): string {
 function wantedRevert({ where, write, status, head, records }: Facts): WantedRevert | undefined {
   const mode = write.revert ?? 'none';
   const rejection = status.rejected?.find(({ digest }) => digest === head?.digest);
-  const reverted = status.conditions?.find(({ type }) => type === 'Reverted');
+  const reverted = conditionOf(status, 'Reverted');
   const good = status.lastKnownGood;
   if (mode === 'none' || !head || !rejection || rejection.suspect || status.phase !== 'Failed')
     return undefined;

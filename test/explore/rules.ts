@@ -2,6 +2,7 @@
  * S1-S33 and L1-L10 of docs/invariants.md as predicates over what happens in the exploration. They are judged from pods, routes and the ledger
  * alone: nothing here asks the core, or a helper of it, what is right.
  */
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import type { Action, Decision } from '../../src/rollout/outcome.ts';
 import { isAnalysed, isFailed, isOverdue, passesAt, podsAsked } from './ledger.ts';
 import {
@@ -268,7 +269,7 @@ function boundedActions(_place: Place, { actions }: Decision): string | undefine
 }
 
 function readyIsTrue(place: Place, { status }: Decision, variant: Variant): string | undefined {
-  const isTrue = (name: string) => status.conditions?.find(({ type }) => type === name)?.status === 'True';
+  const isTrue = (name: string) => conditionOf(status, name)?.status === 'True';
   if (isTrue('Stalled') && isTrue('Reconciling')) return 'Stalled and Reconciling are both True';
   if (!isTrue('Ready')) return undefined;
   if (isTrue('Stalled')) return 'Ready and Stalled are both True';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { Model } from './model.ts';
 
 const hourMs = 3_600_000;
@@ -20,8 +21,7 @@ function ticks(model: Model, count: number): void {
   for (let index = 0; index < count; index += 1) model.tick();
 }
 
-const condition = (model: Model, wanted: string) =>
-  model.status.conditions?.find(({ type }) => type === wanted);
+const condition = (model: Model, wanted: string) => conditionOf(model.status, wanted);
 
 function expectSafe(model: Model): void {
   expect(model.broken).toEqual([]);

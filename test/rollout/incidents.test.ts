@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Canary } from '../../src/api/canary/canary.ts';
 import { eventTextOf, type Incident, lineOf, markdownOf, plainTextOf } from '../../src/api/incident.ts';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { evidenceFor, type RevertDescription, revertBody, revertTitle } from '../../src/writeback/message.ts';
 import { revertBranch } from '../../src/writeback/names.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
@@ -165,7 +166,7 @@ describe('what people are told', () => {
   });
 
   describe('while another writer undoes what Holdfast writes', () => {
-    const stalledOf = ({ status }: Model) => status.conditions?.find(({ type }) => type === 'Stalled');
+    const stalledOf = ({ status }: Model) => conditionOf(status, 'Stalled');
     const stops = ({ status }: Model) =>
       status.incidents?.filter(
         ({ outcome, reason }) => outcome === 'Stopped' && reason === 'ForeignChange',

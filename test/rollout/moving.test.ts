@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 import { NativeModel } from './native-model.ts';
@@ -65,7 +66,7 @@ function expectServed({ primary, target, status }: Model): void {
 }
 
 function stalled({ status }: Model) {
-  return status.conditions?.find(({ type }) => type === 'Stalled');
+  return conditionOf(status, 'Stalled');
 }
 
 describe('a Canary whose spec names native in place of a provider that copies', () => {

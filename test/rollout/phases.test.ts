@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../src/api/canary/canary.ts';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { pass } from './faults/worlds.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
@@ -55,7 +56,7 @@ function sharesOf(model: Model): string[] {
 }
 
 function promoted(model: Model): string | undefined {
-  const found = model.status.conditions?.find(({ type }) => type === 'Promoted');
+  const found = conditionOf(model.status, 'Promoted');
   return found && `${found.status} ${found.reason}`;
 }
 
@@ -242,7 +243,7 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
     for (let count = 0; count < 100; count += 1) model.tick(1000);
     expect(model.status.phase).toBe('Initializing');
     expect(promoted(model)).toBe('Unknown Initializing');
-    const stalled = model.status.conditions?.find(({ type }) => type === 'Stalled');
+    const stalled = conditionOf(model.status, 'Stalled');
     expect(stalled).toMatchObject({ status: 'True', reason: 'PrimaryNotReady' });
     model.commit('b');
     model.until('Initialized');
@@ -351,7 +352,7 @@ it('a release that is held because its checks failed is not said to be verified 
   const model = released({ stepWeight: 50 }, bad, { postPromotion });
   const isHeld = () => model.status.postPromotion?.state === 'Held';
   for (let tick = 0; tick < 300 && !isHeld(); tick += 1) model.tick();
-  const verified = () => model.status.conditions?.find(({ type }) => type === 'Verified');
+  const verified = () => conditionOf(model.status, 'Verified');
   const told = {
     status: 'Unknown',
     reason: 'ChecksFailed',
@@ -404,6 +405,6 @@ it('a release that Git took back while it was verified is not said to be verifie
   for (let tick = 0; tick < 300 && !isVerifying(); tick += 1) model.tick();
   model.commit('a');
   model.until('Succeeded');
-  const verified = model.status.conditions?.find(({ type }) => type === 'Verified');
+  const verified = conditionOf(model.status, 'Verified');
   expect(verified).toMatchObject({ status: 'False', reason: 'RevertedInGit' });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { type Behaviour, GOOD, type Model } from './model.ts';
 import {
   apply,
@@ -234,7 +235,7 @@ describe('in any world, with a crash at any write', { timeout: 900_000 + numRuns
         for (const entry of events) {
           apply(model, entry);
           const { status } = model;
-          if (status.conditions?.find((condition) => condition.type === 'Ready')?.status !== 'True') continue;
+          if (conditionOf(status, 'Ready')?.status !== 'True') continue;
           if (entry.kind !== 'tick') continue;
           expect(model.primary?.digest).toBe(status.lastKnownGood?.digest);
           expect(status.canaryWeight).toBe(0);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 import { savedRecord } from './record-model.ts';
 
@@ -14,7 +15,7 @@ function twoReleases(): Model {
 }
 
 function rollbackReady(model: Model) {
-  return model.status.conditions?.find((condition) => condition.type === 'RollbackReady');
+  return conditionOf(model.status, 'RollbackReady');
 }
 
 function play(model: Model, ticks: number): void {

@@ -1,5 +1,6 @@
 /** The API server refuses one kind of write for good, as by a quota, a webhook or missing rights: nothing is written over and over. */
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { isSame } from '../../src/rollout/finish.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
 import { GOOD, Model } from './model.ts';
@@ -171,7 +172,7 @@ it.each([100, 20])(
     model.refused.add('SetScalerFloor');
     Object.assign(model.scalers ?? {}, { work: () => undefined });
     Object.assign(model.primary ?? {}, { desired: 1, ready: 1, oldReady: 0 });
-    const stalled = () => model.status.conditions?.find(({ type }) => type === 'Stalled');
+    const stalled = () => conditionOf(model.status, 'Stalled');
     until(model, () => model.status.message?.includes('ready pods that it needs') === true);
     expectSettled(model);
     expect(stalled()).toMatchObject({ status: 'True', reason: 'WaitingForCapacity' });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 
@@ -111,7 +112,7 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     // Its controller is gone: nobody acts on a higher minReplicas.
     Object.assign(model.scalers ?? {}, { work: () => undefined });
     Object.assign(model.primary ?? {}, { desired: 2, ready: 2, oldReady: 0 });
-    const stalled = () => model.status.conditions?.find(({ type }) => type === 'Stalled');
+    const stalled = () => conditionOf(model.status, 'Stalled');
     until(model, () => model.status.message === 'the primary has 2 of 10 ready pods that it needs for 100 %');
     expect(stalled()?.status).toBe('False');
     until(model, () => stalled()?.status === 'True');
@@ -126,7 +127,7 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     // Its controller is gone: nobody acts on a higher minReplicas.
     Object.assign(model.scalers ?? {}, { work: () => undefined });
     Object.assign(model.target ?? {}, { desired: 1, ready: 1, oldReady: 0 });
-    const stalled = () => model.status.conditions?.find(({ type }) => type === 'Stalled');
+    const stalled = () => conditionOf(model.status, 'Stalled');
     const message = 'the canary has 1 of 5 ready pods that it needs for 50 %';
     until(model, () => model.status.message === message);
     expect(stalled()?.status).toBe('False');
@@ -374,7 +375,7 @@ it('a primary that KEDA let rest at zero is live, and woken before a release has
   model.scalers.load = 0;
   until(model, () => model.primary?.desired === 0);
   model.tick();
-  expect(model.status.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'True' });
+  expect(conditionOf(model.status, 'Ready')).toMatchObject({ status: 'True' });
   model.commit('b', { ...GOOD, canaryMetric: 50 });
   until(model, () => (model.target?.desired ?? 0) > 0);
   expect(model.primary?.ready).toBe(1);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { GOOD, Model } from './model.ts';
 
 /** A model whose release `a` is initialized, with `b` committed on top. */
@@ -38,8 +39,8 @@ describe('a rollout', () => {
     expect(model.primary?.digest).toBe('b');
     expect(model.status.lastKnownGood?.digest).toBe('b');
     expect(model.status.lastPromotedCommit).toBe('sha-b');
-    expect(model.status.conditions?.find((c) => c.type === 'Ready')?.status).toBe('True');
-    expect(model.status.conditions?.find((c) => c.type === 'Verified')?.status).toBe('True');
+    expect(conditionOf(model.status, 'Ready')?.status).toBe('True');
+    expect(conditionOf(model.status, 'Verified')?.status).toBe('True');
     expectSafe(model);
   });
 
@@ -179,7 +180,7 @@ describe.each([false, true])('after promotion (Recreate: %s)', (recreate) => {
     expect(model.status.phase).toBe('Promoting');
     model.until('Failed');
     expect(model.primary?.digest).toBe('a');
-    expect(model.status.conditions?.find((c) => c.type === 'Reverted')?.status).toBe('True');
+    expect(conditionOf(model.status, 'Reverted')?.status).toBe('True');
     expect(model.route?.canaryWeight).toBe(0);
     expectSafe(model);
   });
@@ -204,7 +205,7 @@ describe.each([false, true])('after promotion (Recreate: %s)', (recreate) => {
   it('reverts at once when checks fail with all traffic on the primary', () => {
     const model = promoted({ ...GOOD, primaryMetric: 50 });
     untilState(model, 'Reverting');
-    const verified = model.status.conditions?.find(({ type }) => type === 'Verified');
+    const verified = conditionOf(model.status, 'Verified');
     expect(verified).toMatchObject({ status: 'False', reason: 'ChecksFailed' });
     model.until('Failed');
     expect(model.primary?.digest).toBe('a');

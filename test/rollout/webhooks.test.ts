@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HookType } from '../../src/api/canary/analysis.ts';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { GOOD, Model } from './model.ts';
 
 const url = 'http://hooks.test/';
@@ -116,7 +117,7 @@ describe('confirm-rollout', () => {
     ticks(model, 20);
     expect(model.target?.desired).toBe(0);
     expect(model.status.phase).toBe('Initialized');
-    expect(model.status.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('False');
+    expect(conditionOf(model.status, 'Ready')?.status).toBe('False');
   });
 
   it('is asked anew for a newer revision, also when that comes in the middle of a rollout', () => {
@@ -491,7 +492,7 @@ describe('rollback', () => {
     model.until('Failed');
     expect(model.primary?.digest).toBe('a');
     expect(model.status.history?.[0]).toMatchObject({ digest: 'b', reason: 'RolledBackByWebhook' });
-    expect(model.status.conditions?.find(({ type }) => type === 'Reverted')?.status).toBe('True');
+    expect(conditionOf(model.status, 'Reverted')?.status).toBe('True');
     expectSafe(model);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { opensFor } from '../../src/api/canary/summary.ts';
+import { conditionOf } from '../../src/api/kubernetes.ts';
 import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 
@@ -54,7 +55,7 @@ function expectSafe(model: Model): void {
   expect(model.outages).toEqual([]);
 }
 
-const reasonOf = (model: Model) => model.status.conditions?.find(({ type }) => type === 'Ready')?.reason;
+const reasonOf = (model: Model) => conditionOf(model.status, 'Ready')?.reason;
 
 describe('a closed window', () => {
   it('keeps a new revision waiting, says until when, and lets it start by itself', () => {

@@ -1,6 +1,6 @@
 /** How the status of a Canary, and the message of a Source, read in few words: the same on the command line and the dashboard. */
 
-import { type Condition, isRecord, type KubernetesObject } from '../kubernetes.ts';
+import { type Condition, conditionOf, isRecord, type KubernetesObject } from '../kubernetes.ts';
 import { actOn } from '../reasons.ts';
 import { unpackStatus } from './bookkeeping.ts';
 import { sharesWorkload } from './canary.ts';
@@ -20,14 +20,6 @@ export function canaryStatus({ status }: KubernetesObject): CanaryStatus {
   const known = whole.get(status) ?? unpackStatus(status as CanaryStatus);
   whole.set(status, known);
   return known;
-}
-
-/** A condition by type. */
-export function conditionOf(
-  status: { readonly conditions?: readonly Condition[] | undefined },
-  type: string,
-): Condition | undefined {
-  return status.conditions?.find((condition) => condition.type === type);
 }
 
 /** Conditions that may need a person although Ready is True, and the status that says so. */

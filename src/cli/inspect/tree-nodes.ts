@@ -1,17 +1,18 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { canaryStatus, conditionOf, phaseOf, shareOf, toneOf } from '../../api/canary/summary.ts';
+import { canaryStatus, phaseOf, shareOf, toneOf } from '../../api/canary/summary.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import {
+  conditionOf,
   describe,
   isGenerated,
   type KubernetesObject,
+  liveCondition,
   type ObjectReference,
   ownLabels,
   partOfLabel,
   referenceOf,
 } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import type { SourceStatus } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { applySetId } from '../../engine/apply-set.ts';
@@ -56,19 +57,15 @@ export async function sourceTree(client: Reader, source: KubernetesObject): Prom
   );
   const below = await Promise.all(canaries.map((canary) => canaryNode(client, canary, unread)));
   const inCanaries = new Set(below.flatMap(({ children }) => children.map(nodeKey)));
-  const drift = conditionOf((source.status ?? {}) as SourceStatus, 'Drifted');
-  const driftMessage = drift?.status === 'True' ? drift.message : '';
+  const drift = liveCondition(source, 'Drifted');
+  const driftMessage = drift?.status === 'True' ? (drift.message ?? '') : '';
   const others = members
     .filter((object) => !canaries.includes(object) && !inCanaries.has(nodeKey(object)))
     .map((object) => nodeOf(object, { drift: driftIn(driftMessage, object) }));
   const children = [...others, ...below].sort((left, right) => (nodeKey(left) < nodeKey(right) ? -1 : 1));
   if (children.length > limits.treeObjects)
     unread.add(`${children.length - limits.treeObjects} more objects are not shown`);
-  const {
-    status,
-    reason = '',
-    message = '',
-  } = conditionOf((source.status ?? {}) as SourceStatus, 'Ready') ?? {};
+  const { status, reason = '', message = '' } = liveCondition(source, 'Ready') ?? {};
   const root: TreeNode = {
     ...named(referenceOf(source)),
     health: status === 'True' ? 'healthy' : status === 'False' ? 'failed' : 'progressing',

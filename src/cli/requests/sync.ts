@@ -1,7 +1,12 @@
 import { syncAnnotation } from '../../api/annotations.ts';
-import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe, isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import {
+  conditionOf,
+  describe,
+  isSuspended,
+  type KubernetesObject,
+  namespacedName,
+} from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';

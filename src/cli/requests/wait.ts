@@ -1,15 +1,8 @@
 import { Option } from 'commander';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import {
-  canaryStatus,
-  conditionOf,
-  shortCommit,
-  stallOf,
-  whatStalls,
-  whyFailed,
-} from '../../api/canary/summary.ts';
+import { canaryStatus, shortCommit, stallOf, whatStalls, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { conditionOf, describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import type { CliCommand } from '../command.ts';

@@ -1,7 +1,6 @@
 import type { CheckResult } from '../../api/canary/status.ts';
 import {
   canaryStatus,
-  conditionOf,
   isGoodLost,
   messageOf,
   opensFor,
@@ -15,7 +14,7 @@ import {
 } from '../../api/canary/summary.ts';
 import { isCommit } from '../../api/commit.ts';
 import { isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
-import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
+import { type Condition, conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import {

@@ -1,7 +1,6 @@
 import { planOf } from '../../api/canary/plan.ts';
 import {
   canaryStatus,
-  conditionOf,
   messageOf,
   phaseOf,
   reasonBehind,
@@ -13,7 +12,7 @@ import {
   urgency,
 } from '../../api/canary/summary.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
-import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
+import { conditionOf, isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import {
   compareTexts,

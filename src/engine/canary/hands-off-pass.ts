@@ -1,11 +1,11 @@
 /** Passes that leave Canaries alone: in shadow mode, and while Flagger acts on them (design section 2.5). */
 
 import type { Canary } from '../../api/canary/canary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Log } from '../../contracts/cluster.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { isStale } from '../failure.ts';
-import { findCondition, withCondition } from '../status-patch.ts';
+import { withCondition } from '../status-patch.ts';
 import type { PassResult } from '../work-queue.ts';
 import type { CanaryParts } from './context/context.ts';
 import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
@@ -122,7 +122,7 @@ async function writeFlaggerCondition(
 ): Promise<void> {
   const status = canary.status ?? {};
   if (!quietPhases.has(status.phase ?? '') || canary.metadata.deletionTimestamp !== undefined) return;
-  if (findCondition(status.conditions, foreignControllerCondition)?.status === 'True') return;
+  if (conditionOf(status, foreignControllerCondition)?.status === 'True') return;
   const type = foreignControllerCondition;
   const news = { type, status: 'True' as const, reason: 'FlaggerActs', message };
   const conditions = withCondition(status.conditions ?? [], news, parts.clock.nowMs());

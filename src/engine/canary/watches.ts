@@ -6,13 +6,12 @@
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteKind } from '../../contracts/routing.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { watchedKinds } from '../../workload/kinds.ts';
 import { endpointSliceKind } from '../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../workload/scaler.ts';
-import { findCondition } from '../status-patch.ts';
 import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
 import {
@@ -117,6 +116,6 @@ function isFinal(before: CanaryStatus, { status: after, actions, events }: Decis
   );
 }
 
-function asksForPerson({ conditions }: CanaryStatus): boolean {
-  return findCondition(conditions, 'Stalled')?.status === 'True';
+function asksForPerson(status: CanaryStatus): boolean {
+  return conditionOf(status, 'Stalled')?.status === 'True';
 }

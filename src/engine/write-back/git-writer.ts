@@ -1,12 +1,12 @@
 import { writtenCondition } from '../../api/canary/status.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { Clock } from '../../api/clock.ts';
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
 import { type GitRecord, requestOf, withGitRecord } from '../../writeback/records.ts';
 import type { Heads } from '../canary/context/heads.ts';
-import { type ConditionNews, findCondition } from '../status-patch.ts';
+import type { ConditionNews } from '../status-patch.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { createWorkQueue, type PassResult } from '../work-queue.ts';
 import {
@@ -75,7 +75,7 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   function memoryOf(key: string, canary: KubernetesObject): Memory {
     const known = memories.get(key);
     if (known) return known;
-    const memory = newMemory(findCondition(canaryStatus(canary).conditions, writtenCondition));
+    const memory = newMemory(conditionOf(canaryStatus(canary), writtenCondition));
     memories.set(key, memory);
     return memory;
   }

@@ -1,20 +1,12 @@
 /** What a move between Flux and a Source changes in a Kustomization. Pure. */
 import type { Document } from 'yaml';
-import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, liveCondition } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
 import { edited, type Files, identityOf, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
-import {
-  conditionOf,
-  type Finding,
-  finding,
-  isObserved,
-  isSameField,
-  missingInFile,
-  whyMissingInFile,
-} from '../steps.ts';
+import { type Finding, finding, isObserved, isSameField, missingInFile, whyMissingInFile } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
 import type { Placed } from '../tree.ts';
 
@@ -102,7 +94,7 @@ function suspendStep(input: ToSourceInput): HoldStep {
       finding(facts, 'it is suspended, and no apply is in progress', ({ owner: live }) => {
         if (!live) return true;
         if (specOf(live).suspend !== true) return 'it is not suspended';
-        return conditionOf(live, 'Reconciling')?.status !== 'True' || 'an apply is in progress';
+        return liveCondition(live, 'Reconciling')?.status !== 'True' || 'an apply is in progress';
       }),
     ],
     commands: applyCommands(facts, owner?.origin.file),
@@ -179,7 +171,7 @@ export const fluxFromSource: FromSourceTool = {
   applies(live) {
     if (specOf(live).suspend === true) return 'it is suspended';
     if (!isObserved(live)) return 'Flux has not observed the change yet';
-    const ready = conditionOf(live, 'Ready');
+    const ready = liveCondition(live, 'Ready');
     return ready?.status === 'True' || (ready?.message ?? 'it is not Ready');
   },
   prunes: (live) => specOf(live).prune === true,

@@ -2,6 +2,7 @@
 
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import { conditionOf } from '../../api/kubernetes.ts';
 import type { Source, SourceStatus } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError } from '../../cluster/errors.ts';
@@ -63,8 +64,9 @@ async function readStatus(
 }
 
 /** Where the Source stands, if that is not at base. */
-function sourceNotes({ appliedCommit, conditions = [] }: SourceStatus, baseCommit: string): string[] {
-  const ready = conditions.find(({ type }) => type === 'Ready');
+function sourceNotes(status: SourceStatus, baseCommit: string): string[] {
+  const { appliedCommit } = status;
+  const ready = conditionOf(status, 'Ready');
   const isBase = !appliedCommit || baseCommit === '' || appliedCommit === baseCommit;
   return [
     ...(isBase ? [] : [`the cluster has applied ${appliedCommit.slice(0, 7)}, which is not base`]),

@@ -1,6 +1,7 @@
 /** What a commit in Git leads to: a release begins, or takes the place of another one, or ends it (design section 5). */
 
 import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
+import { conditionOf } from '../../api/kubernetes.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks } from '../checks.ts';
@@ -198,7 +199,8 @@ export function saveRecords({ world: { head } }: Context, run: Run, digests: rea
 }
 
 /** The status line from before, if there was one. */
-export function keptNote({ conditions, message }: CanaryStatus, next?: Next): Effects {
-  const ready = conditions?.find(({ type }) => type === 'Ready');
+export function keptNote(status: CanaryStatus, next?: Next): Effects {
+  const { message } = status;
+  const ready = conditionOf(status, 'Ready');
   return ready && message !== undefined ? note(knownReason(ready.reason, 'Unknown'), message, next) : {};
 }

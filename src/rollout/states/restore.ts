@@ -1,6 +1,8 @@
 /** Restores what is missing or was changed by others: workloads, replicas, Services, copies of config, records. */
+
 import { trafficAt } from '../../api/canary/plan.ts';
 import { gitPart } from '../../api/canary/status.ts';
+import { conditionOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { hasConverged } from '../../health/readiness.ts';
@@ -201,7 +203,7 @@ const ASK_AGAIN_MS = 300_000;
 export function repairRecord({ world, good }: Context): Effects {
   if (good?.damaged === undefined || good.promotedTime === undefined) return {};
   const { digest, promotedTime } = good;
-  const before = world.status.conditions?.find(({ type }) => type === 'RollbackReady');
+  const before = conditionOf(world.status, 'RollbackReady');
   const event =
     before?.reason === 'RecordDamaged' ? {} : emit('Warning', 'RecordDamaged', describeDamage(world, good));
   if (isLost(good)) return { ...event, ...wake(ASK_AGAIN_MS) };

@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/kubernetes.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { causeOf } from '../../health/diagnosis.ts';
@@ -164,7 +165,7 @@ function whyUnwritten(
       ? `does not become ready as the canary: ${whyNotReady(target)}`
       : undefined;
   // Not said of a write that was not tried yet, as after a restart, nor of one that may succeed by itself.
-  const stalled = status.conditions?.find(({ type }) => type === 'Stalled');
+  const stalled = conditionOf(status, 'Stalled');
   return stalled?.status === 'True' ? `cannot be written to the primary: ${stalled.message}` : undefined;
 }
 

@@ -1,7 +1,7 @@
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
-import { canaryStatus, conditionOf, shortCommit } from '../../api/canary/summary.ts';
+import { canaryStatus, shortCommit } from '../../api/canary/summary.ts';
 import { factsOf, runbookOf } from '../../api/incident.ts';
-import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
+import { conditionOf, isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
 import { limits, shorten } from '../../api/limits.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';

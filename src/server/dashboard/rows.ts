@@ -2,7 +2,6 @@ import { pauseAnnotation } from '../../api/annotations.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import {
   canaryStatus,
-  conditionOf,
   messageOf,
   phaseOf,
   reasonBehind,
@@ -11,7 +10,7 @@ import {
   sourceMessageOf,
   toneOf,
 } from '../../api/canary/summary.ts';
-import { isSuspended, type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
+import { conditionOf, isSuspended, type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import { limits, shorten } from '../../api/limits.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import type { CanaryRow, ObjectRow, Section, SourceRow } from '../../dashboard/views.ts';

@@ -1,5 +1,5 @@
 /** Deployments as targets: canary and primary (flagger-behaviour.md 2.10). */
-import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
 import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
@@ -110,7 +110,7 @@ export function viewDeployment(source: ViewSource): PodsView {
   const status = (workload.status ?? {}) as DeploymentStatus;
   const { metadata } = workload;
   const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
-  const progressing = status.conditions?.find(({ type }) => type === 'Progressing');
+  const progressing = conditionOf(status, 'Progressing');
   // No pod counts as current before the controller has made one for this generation.
   const isMade = observed && (status.updatedReplicas ?? 0) > 0;
   const current = isMade ? currentPods(workload, pods, replicaSets) : [];

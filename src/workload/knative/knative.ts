@@ -1,4 +1,4 @@
-import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
+import { type KubernetesObject, liveCondition, type PodTemplate } from '../../api/kubernetes.ts';
 import { beginningOf } from '../../api/limits.ts';
 import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
@@ -79,13 +79,6 @@ interface ServiceStatus {
   latestCreatedRevisionName?: string;
 }
 
-interface Condition {
-  type: string;
-  status: string;
-  reason?: string;
-  message?: string;
-}
-
 /** The revision that Knative created from the current template; undefined until its controller has observed that. */
 export function latestRevisionOf({ metadata, status }: KubernetesObject): string | undefined {
   const { observedGeneration = 0, latestCreatedRevisionName } = (status ?? {}) as ServiceStatus;
@@ -102,7 +95,10 @@ function viewKnative({ workload, side, revisions = [] }: ViewSource): PodsView {
   // Until Knative has observed a write, its newest revision goes on serving.
   const { latestCreatedRevisionName } = (workload.status ?? {}) as ServiceStatus;
   const name = isPrimary ? primaryRevisionOf(workload) : latestCreatedRevisionName;
-  const ready = readyOf(revisions.find((one) => one.metadata.name === name));
+  const ready = liveCondition(
+    revisions.find((one) => one.metadata.name === name),
+    'Ready',
+  );
   const desired = !isPrimary && metadata.annotations?.[atRestAnnotation] === 'true' ? 0 : 1;
   const fault = ready?.status === 'False' && {
     pod: name ?? metadata.name,
@@ -132,12 +128,7 @@ function viewKnative({ workload, side, revisions = [] }: ViewSource): PodsView {
 
 /** Whether requests may go to it. */
 export function isRevisionReady(revision: KubernetesObject | undefined): boolean {
-  return readyOf(revision)?.status === 'True';
-}
-
-function readyOf(revision: KubernetesObject | undefined): Condition | undefined {
-  const { conditions = [] } = (revision?.status ?? {}) as { conditions?: Condition[] };
-  return conditions.find(({ type }) => type === 'Ready');
+  return liveCondition(revision, 'Ready')?.status === 'True';
 }
 
 /** Annotations of a Knative Service, which is both sides of its Canary: no other object records which revision is the primary. */

@@ -1,5 +1,5 @@
 /** Why pods are not ready, with the reasons of Kubernetes. What only takes time (pulling, mounting, initializing) comes last. */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
 import { oneLine, shorten } from '../../api/limits.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
@@ -78,7 +78,7 @@ function podFaults(pod: Pod): PodFault[] {
   if (isReady(pod)) return [];
   const { reason, message } = pod.status ?? {};
   if (hasEnded(pod)) return [podFault(pod, { reason: disruptionOf(pod) ?? reason ?? 'Error', message })];
-  const scheduling = conditionOf(pod, 'PodScheduled');
+  const scheduling = conditionOf(pod.status, 'PodScheduled');
   if (scheduling?.status === 'False' && scheduling.reason) return [podFault(pod, scheduling)];
   const containers = containerFaults(pod);
   return containers.length > 0 ? containers : wholePodFault(pod);
@@ -86,7 +86,7 @@ function podFaults(pod: Pod): PodFault[] {
 
 function containerFaults(pod: Pod): PodFault[] {
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
-  const lostAt = conditionOf(pod, 'Ready')?.lastTransitionTime;
+  const lostAt = conditionOf(pod.status, 'Ready')?.lastTransitionTime;
   const { name } = pod.metadata;
   return [
     ...initContainerStatuses.flatMap((status) => {
@@ -110,7 +110,7 @@ function isSidecar({ spec }: Pod, name: string): boolean {
 function wholePodFault(pod: Pod): PodFault[] {
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
   const isWell = containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready === true);
-  const ready = conditionOf(pod, 'Ready');
+  const ready = conditionOf(pod.status, 'Ready');
   if (!isWell || !ready || initContainerStatuses.some(({ state }) => state?.waiting)) return [];
   const message = ready.message ?? 'its containers were ready when its node last reported';
   return [podFault(pod, { reason: disruptionOf(pod) ?? ready.reason ?? 'NodeNotReady', message })];
@@ -130,12 +130,8 @@ function podFault(
 
 /** Why the cluster evicted the pod, where it did. */
 function disruptionOf(pod: Pod): string | undefined {
-  const condition = conditionOf(pod, 'DisruptionTarget');
+  const condition = conditionOf(pod.status, 'DisruptionTarget');
   return condition?.status === 'True' ? condition.reason : undefined;
-}
-
-function conditionOf({ status }: Pod, wanted: string): PodCondition | undefined {
-  return status?.conditions?.find(({ type }) => type === wanted);
 }
 
 function containerFault(pod: string, status: ContainerStatus, lostAt: string | undefined): PodFault[] {

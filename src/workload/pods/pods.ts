@@ -1,5 +1,5 @@
 /** Pods of one workload that run its current template. */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
 
 /** The part of a pod that is read here; what a kubelet writes may be missing at any time. */
 export interface Pod extends KubernetesObject {
@@ -148,7 +148,7 @@ export function controllerUid({ metadata }: KubernetesObject): string | undefine
 
 /** Whether the pod's Ready condition is True. */
 export function isReady(pod: Pod): boolean {
-  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+  return conditionOf(pod.status, 'Ready')?.status === 'True';
 }
 
 /** The statuses of all containers, init containers first. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { conditionOf } from '../../../src/api/kubernetes.ts';
 import type { SourceDifference } from '../../../src/review/diff/source-difference.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
@@ -12,7 +13,7 @@ const shops = shareHoldfast(bed, ['mirrored', 'pinned', 'filtered']);
 const quick = { analysis: { interval: '1s', threshold: 2, iterations: 2 }, postPromotion: { metrics: [] } };
 
 function driftMessage(status: CanaryStatus): string {
-  return status.conditions?.find(({ type }) => type === 'Drifted')?.message ?? '';
+  return conditionOf(status, 'Drifted')?.message ?? '';
 }
 
 describe.concurrent('beside other writers', () => {

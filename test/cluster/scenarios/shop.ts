@@ -3,7 +3,7 @@ import { syncAnnotation } from '../../../src/api/annotations.ts';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { canaryStatus } from '../../../src/api/canary/summary.ts';
-import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { conditionOf, type KubernetesObject } from '../../../src/api/kubernetes.ts';
 import type { SourceStatus } from '../../../src/api/source/source.ts';
 import { ApiError } from '../bed/api-client.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
@@ -313,7 +313,7 @@ export function replicasOf(workload: KubernetesObject | undefined): number | und
 
 /** A condition's status by its type. */
 export function condition(status: CanaryStatus, type: string): string | undefined {
-  return status.conditions?.find((entry) => entry.type === type)?.status;
+  return conditionOf(status, type)?.status;
 }
 
 function canaryOf(host: string, options: ShopOptions) {

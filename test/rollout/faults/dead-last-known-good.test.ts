@@ -1,5 +1,6 @@
 /** Without a last-known-good that comes up, the way on leads through the primary, and a release is analysed there as anywhere else. */
 import { describe, expect, it } from 'vitest';
+import { conditionOf } from '../../../src/api/kubernetes.ts';
 import { GOOD, type Model } from '../model.ts';
 import {
   analysis,
@@ -426,7 +427,7 @@ describe('the record of the last-known-good is lost during the revert', () => {
 
   it('and the older release that the message names can be rolled back to', () => {
     const model = losing();
-    expect(model.status.conditions?.find(({ type }) => type === 'RollbackReady')?.message).toContain('sha-a');
+    expect(conditionOf(model.status, 'RollbackReady')?.message).toContain('sha-a');
     model.ask('rollback-to', 'a@1');
     pass(model, LONG_MS);
     expectBack(model, { rejected: 'c', good: 'a' });

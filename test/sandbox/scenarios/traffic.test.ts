@@ -1,5 +1,6 @@
 /** What Flagger 1.44 was seen to do with routes and shares (scenarios 5, 6, 11 and 13 of the thirteen that issue 4 names), and the safe end. */
 import { describe, expect, test } from 'vitest';
+import { conditionOf } from '../../../src/api/kubernetes.ts';
 import { type Shop, useShops } from './shop.ts';
 
 const shops = useShops();
@@ -69,7 +70,7 @@ describe.concurrent('traffic of a release', () => {
     );
     expect(load.stop().failures).toEqual([]);
     expect(weights).toEqual(expect.arrayContaining([40, 80]));
-    const told = ended.conditions?.find(({ type }) => type === 'FieldsNotActedOn');
+    const told = conditionOf(ended, 'FieldsNotActedOn');
     expect(told?.message).toContain('spec.analysis.mirror');
   });
 });

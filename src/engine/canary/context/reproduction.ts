@@ -6,11 +6,11 @@ import {
   whyReverted,
 } from '../../../api/canary/status.ts';
 import type { Clock } from '../../../api/clock.ts';
-import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
+import { type Condition, conditionOf, namespacedName } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
 import type { World } from '../../../rollout/world.ts';
-import { type ConditionNews, findCondition } from '../../status-patch.ts';
+import type { ConditionNews } from '../../status-patch.ts';
 import type { Heads } from './heads.ts';
 
 /** Condition that compares Git with the record after a revert; reported, never waited for (design section 5). */
@@ -101,7 +101,7 @@ export function createAfterRevert(
       const at = sourceCommit(head, standsAt);
       const before = results.get(key);
       if (before?.digest === good.digest && (at === undefined || before.head === at)) return;
-      const wasReported = findCondition(canary.status?.conditions, reproducedCondition) !== undefined;
+      const wasReported = conditionOf(canary.status, reproducedCondition) !== undefined;
       if (wasReported && at === undefined) return;
       void compare(key, good.commit, { digest: good.digest, head: at, news: undefined, wasReported });
     },
@@ -117,7 +117,7 @@ function sourceCommit(head: World['head'], standsAt: string | undefined): string
 
 /** Whether the Canary is reverted now; RecordReproduced is removed together with that condition. */
 export function isReverted(status: CanaryStatus): boolean {
-  return findCondition(status.conditions, 'Reverted')?.status === 'True';
+  return conditionOf(status, 'Reverted')?.status === 'True';
 }
 
 function newsOf(again: Reproduced, commit: string, digest: string): ConditionNews {
@@ -216,7 +216,7 @@ export function withRemainingChanges(
   others: readonly string[],
   nowMs: number,
 ): Condition[] {
-  const reverted = findCondition(conditions, 'Reverted');
+  const reverted = conditionOf({ conditions }, 'Reverted');
   if (reverted?.status !== 'True') return conditions;
   const finding = whyReverted(reverted.message ?? '');
   const message =

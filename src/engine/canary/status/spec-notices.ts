@@ -4,17 +4,11 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { unsupportedFields, withoutEffectWith } from '../../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
-import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
+import { type Condition, conditionOf, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
 import type { EventNews, ReferenceKind, References } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
-import {
-  type ConditionNews,
-  findCondition,
-  observedAt,
-  withCondition,
-  withoutCondition,
-} from '../../status-patch.ts';
+import { type ConditionNews, observedAt, withCondition, withoutCondition } from '../../status-patch.ts';
 import { providerOf, type ReadParts } from '../context/observation.ts';
 
 /** Types of the conditions; used as reasons, too. */
@@ -82,7 +76,7 @@ export function specNotices(
     ...observedAt(canary),
   });
   const text = warnings.map(({ path, message }) => `${path}: ${message}`).join('; ');
-  const reported = findCondition(canary.status?.conditions, specWarnings);
+  const reported = conditionOf(canary.status, specWarnings);
   // Nothing was read since the start: what was reported of this very spec is not taken back and reported again a moment later.
   const isUnread = view.kind === 'unknown' && view.reason === 'SourceNotRead';
   const unchanged =
@@ -111,8 +105,8 @@ export function withNotices(
 /** Notices that say something new, as events. */
 export function newNotices(before: CanaryStatus | undefined, after: CanaryStatus): EventNews[] {
   return types.flatMap((type): EventNews[] => {
-    const now = findCondition(after.conditions, type);
-    if (!now || now.message === findCondition(before?.conditions, type)?.message) return [];
+    const now = conditionOf(after, type);
+    if (!now || now.message === conditionOf(before, type)?.message) return [];
     return [{ type: 'Warning', reason: now.reason, message: now.message ?? '' }];
   });
 }

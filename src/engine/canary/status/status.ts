@@ -1,13 +1,12 @@
 import { packStatus, unpackStatus, withShortCommit } from '../../../api/canary/bookkeeping.ts';
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce, writtenCondition } from '../../../api/canary/status.ts';
-import { applyCrds, type Condition, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import { applyCrds, type Condition, conditionOf, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import type { EventNews } from '../../../contracts/cluster.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
   asStored,
   type ConditionNews,
-  findCondition,
   mergePatchOf,
   observedAt,
   withCondition,
@@ -95,15 +94,16 @@ function withFailure(
 ): Condition[] {
   const { reason, message, transient } = failure;
   // A failure does not answer what a person was called for: were Stalled False meanwhile, each look would call again.
-  const isStalled = findCondition(before, 'Stalled')?.status === 'True' && (isDecided || transient);
+  const isStalled =
+    conditionOf({ conditions: before }, 'Stalled')?.status === 'True' && (isDecided || transient);
   const ready = { type: 'Ready', status: 'False' as const, reason, message, ...at };
   const stalled = { ...ready, type: 'Stalled', status: transient ? ('False' as const) : ('True' as const) };
   // For kstatus what is Reconciling is not stalled.
-  const isReconciling = findCondition(before, 'Reconciling')?.status === 'True';
+  const isReconciling = conditionOf({ conditions: before }, 'Reconciling')?.status === 'True';
   const stopped = !transient && isReconciling ? [{ ...ready, type: 'Reconciling' }] : [];
   return [ready, ...(isStalled ? [] : [stalled]), ...stopped].reduce<Condition[]>(
     (conditions, news) => {
-      const now = findCondition(live, news.type);
+      const now = conditionOf({ conditions: live }, news.type);
       const others = now ? conditions.map((one) => (one.type === news.type ? now : one)) : conditions;
       return withCondition(others, news, nowMs);
     },
@@ -129,8 +129,8 @@ export function newsOf(
   events: readonly EventNews[],
 ): EventNews[] {
   const news = [...newNotices(before, after), ...events];
-  const stalled = findCondition(after.conditions ?? [], 'Stalled');
-  const known = findCondition(before?.conditions ?? [], 'Stalled');
+  const stalled = conditionOf(after, 'Stalled');
+  const known = conditionOf(before, 'Stalled');
   if (stalled?.status !== 'True' || after.phase === 'Failed') return news;
   const { reason, message } = stalled;
   const isKnown = known?.status === 'True' && known.reason === reason;
@@ -140,6 +140,6 @@ export function newsOf(
 
 /** The conditions report exactly this already. */
 export function isReported(status: CanaryStatus | undefined, { reason, message }: Failure): boolean {
-  const ready = findCondition(status?.conditions, 'Ready');
+  const ready = conditionOf(status, 'Ready');
   return ready?.reason === reason && ready.message !== '' && message.startsWith(ready.message);
 }

@@ -3,11 +3,11 @@
 import { alertsFor, type Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Incident } from '../../../api/incident.ts';
+import { conditionOf } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import { sinceMs, stamp } from '../../../api/time.ts';
 import { MAX_TEXT, toldTo, unreportedKey } from '../../../rollout/incident.ts';
 import type { Failure } from '../../failure.ts';
-import { findCondition } from '../../status-patch.ts';
 import type { CanaryParts } from '../context/context.ts';
 
 /** What ends sooner, as while rights are granted or a webhook starts again, calls nobody. */
@@ -59,7 +59,7 @@ export function reportDueMs(
 
 /** Since when the Canary as read is `Stalled` for a failure that only a person can end. */
 function stalledSince({ status }: Canary, { reason, transient }: Failure): string | undefined {
-  const stalled = findCondition(status?.conditions, 'Stalled');
+  const stalled = conditionOf(status, 'Stalled');
   if (transient || stalled?.status !== 'True' || stalled.reason !== reason) return undefined;
   return stalled.lastTransitionTime ?? '';
 }

@@ -1,9 +1,8 @@
 /** Approvals by people at a Source: each opens one thing, named by a verb and by the hash of what it opens (docs/adr/0039-approvals-open-one-thing.md). */
 import { createHash } from 'node:crypto';
 import { approveAnnotation } from '../../../api/annotations.ts';
-import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
-import { findCondition } from '../../status-patch.ts';
 import type { SourceState } from '../context/state.ts';
 
 type Approval = NonNullable<SourceStatus['approval']>;
@@ -70,7 +69,7 @@ export function doBothWait(
   verb?: Approval['verb'],
 ): boolean {
   const isRewritten = verb === 'rewrite' || problem?.reason === 'HistoryRewritten';
-  const before = findCondition(source.status?.conditions, 'Pruned');
+  const before = conditionOf(source.status, 'Pruned');
   const asks = pruned ? pruned.plan.toApprove.length > 0 : before?.reason === 'PruneNeedsApproval';
   return isRewritten && (verb === 'prune' || asks);
 }

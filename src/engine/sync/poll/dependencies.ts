@@ -1,8 +1,7 @@
 /** Sources that wait for others (`spec.dependsOn`). Pure. */
 
-import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { polledRef, type Source } from '../../../api/source/source.ts';
-import { findCondition } from '../../status-patch.ts';
 import type { SourceContext } from '../context/context.ts';
 
 const waitingReasons = ['DependencyCycle', 'DependencyNotFound', 'DependencyNotReady'] as const;
@@ -52,7 +51,7 @@ export function dependenciesOf({ metadata, spec }: Pick<Source, 'metadata' | 'sp
 
 function whyNotReady(source: Source, other: Source, commit: string): string | undefined {
   const { status, metadata, spec } = other;
-  const ready = findCondition(status?.conditions, 'Ready');
+  const ready = conditionOf(status, 'Ready');
   if (ready?.status !== 'True') return `is not Ready${ready ? ` (${ready.reason})` : ''}`;
   if (status?.observedGeneration !== metadata.generation) return 'has not reconciled its last change yet';
   if (!status?.appliedCommit) return 'has applied no commit yet';
@@ -97,6 +96,6 @@ export function whyNotAdmitted({ parts, source, state }: SourceContext, commit: 
 
 /** Whether a commit was applied by the spec as it is now. */
 export function wasApplied({ status, metadata }: Source, commit: string): boolean {
-  const applied = findCondition(status?.conditions, 'Applied');
+  const applied = conditionOf(status, 'Applied');
   return status?.appliedCommit === commit && applied?.observedGeneration === metadata.generation;
 }

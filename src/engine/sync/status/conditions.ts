@@ -1,8 +1,14 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { type Condition, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import {
+  type Condition,
+  conditionOf,
+  describe,
+  type KubernetesObject,
+  namespacedName,
+} from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { sinceMs } from '../../../api/time.ts';
-import { type ConditionNews, findCondition, listed } from '../../status-patch.ts';
+import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { SourceContext } from '../context/context.ts';
 import type { ApplyResult, PruneResult, SourceState } from '../context/state.ts';
 import { approveCommand, hashOf } from '../poll/approvals.ts';
@@ -79,8 +85,8 @@ export function stalledAtMs(
   { result }: Pick<SourceState, 'result'>,
   nowMs: number,
 ): number | undefined {
-  const ready = findCondition(conditions, 'Ready');
-  const waits = ready?.status === 'False' && !findCondition(conditions, 'Stalled');
+  const ready = conditionOf({ conditions }, 'Ready');
+  const waits = ready?.status === 'False' && !conditionOf({ conditions }, 'Stalled');
   return waits && endsByPeople(ready.reason, result)
     ? nowMs + stalledAfterMs - sinceMs(nowMs, ready.lastTransitionTime)
     : undefined;

@@ -3,6 +3,7 @@ import {
   type Condition,
   describe,
   type KubernetesObject,
+  liveCondition,
   numberOf,
   recordOf,
   recordsOf,
@@ -51,23 +52,23 @@ const kinds: Readonly<Record<string, (live: KubernetesObject) => Health>> = {
   'ReplicaSet.apps': workloadHealth,
   ReplicationController: workloadHealth,
   'Job.batch'(live) {
-    const failed = conditionOf(live, 'Failed');
+    const failed = liveCondition(live, 'Failed');
     if (failed?.status === 'True') return { kind: 'failed', why: conditionText('the Job failed', failed) };
     const isSuspended = recordOf(live.spec).suspend === true;
-    const isDone = conditionOf(live, 'Complete')?.status === 'True';
+    const isDone = liveCondition(live, 'Complete')?.status === 'True';
     return isDone || isSuspended ? healthy : { kind: 'progressing', why: 'the Job is not complete' };
   },
   Pod(live) {
     const phase = textOf(recordOf(live.status).phase);
     if (phase === 'Failed') return { kind: 'failed', why: 'the pod failed' };
-    if (phase === 'Succeeded' || conditionOf(live, 'Ready')?.status === 'True') return healthy;
+    if (phase === 'Succeeded' || liveCondition(live, 'Ready')?.status === 'True') return healthy;
     return { kind: 'progressing', why: 'the pod is not ready' };
   },
   'CustomResourceDefinition.apiextensions.k8s.io'(live) {
-    const names = conditionOf(live, 'NamesAccepted');
+    const names = liveCondition(live, 'NamesAccepted');
     if (names?.status === 'False')
       return { kind: 'failed', why: conditionText('its names are taken', names) };
-    if (conditionOf(live, 'Established')?.status === 'True') return healthy;
+    if (liveCondition(live, 'Established')?.status === 'True') return healthy;
     return { kind: 'progressing', why: 'the kind is not established' };
   },
   PersistentVolumeClaim(live) {
@@ -88,12 +89,12 @@ const kinds: Readonly<Record<string, (live: KubernetesObject) => Health>> = {
 
 /** Any other kind: the conditions that kstatus reads. One without conditions works once it is there. */
 function byConditions(live: KubernetesObject): Health {
-  const stalled = conditionOf(live, 'Stalled');
+  const stalled = liveCondition(live, 'Stalled');
   if (stalled?.status === 'True') return { kind: 'failed', why: conditionText('stalled', stalled) };
-  const reconciling = conditionOf(live, 'Reconciling');
+  const reconciling = liveCondition(live, 'Reconciling');
   if (reconciling?.status === 'True')
     return { kind: 'progressing', why: conditionText('reconciling', reconciling) };
-  const ready = conditionOf(live, 'Ready');
+  const ready = liveCondition(live, 'Ready');
   if (ready && ready.status !== 'True')
     return { kind: 'progressing', why: conditionText('not ready', ready) };
   return healthy;
@@ -103,20 +104,13 @@ function byConditions(live: KubernetesObject): Health {
 function asSaid(live: KubernetesObject, said: string): Health {
   for (const part of said.split(',')) {
     const [type = '', wanted = 'True'] = part.trim().split('=');
-    const found = conditionOf(live, type);
+    const found = liveCondition(live, type);
     if (found?.status !== wanted) {
       const why = found ? conditionText(`${type} is ${found.status}`, found) : `has no condition ${type}`;
       return { kind: 'progressing', why };
     }
   }
   return healthy;
-}
-
-/** A condition of the object's status, if it carries one that is sound. */
-function conditionOf(live: KubernetesObject, type: string): Partial<Condition> | undefined {
-  return recordsOf(recordOf(live.status).conditions).find((condition) => condition.type === type) as
-    | Partial<Condition>
-    | undefined;
 }
 
 /** What a condition says, on one line and short. */

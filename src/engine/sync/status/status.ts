@@ -2,6 +2,7 @@ import type { Incident } from '../../../api/incident.ts';
 import {
   applyCrds,
   type Condition,
+  conditionOf,
   type KubernetesObject,
   objectKey,
   recordOf,
@@ -14,7 +15,6 @@ import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
 import {
   asStored,
-  findCondition,
   listed,
   mergePatchOf,
   observedAt,
@@ -62,14 +62,14 @@ function sourceStatus(
   ]);
   const found: Array<[string, News | undefined]> = [
     ['Ready', ready],
-    ['Stalled', stalledNews(ready, state, findCondition(source.status?.conditions, 'Ready'), nowMs)],
+    ['Stalled', stalledNews(ready, state, conditionOf(source.status, 'Ready'), nowMs)],
     ['Fetched', fetched],
     ['Verified', verifiedNews(source, state)],
     ['Rendered', rendered],
     ['Applied', applied],
     ['Healthy', healthy],
     ['Pruned', pruned],
-    ['Drifted', driftNews(state, findCondition(source.status?.conditions, 'Drifted'), nowMs)],
+    ['Drifted', driftNews(state, conditionOf(source.status, 'Drifted'), nowMs)],
     ['Conflicted', conflictedNews(state)],
   ];
   const at = observedAt(source);
@@ -77,7 +77,7 @@ function sourceStatus(
   for (const [type, news] of found) {
     // A Source that waits for others has applied nothing as it is now.
     const isOld = type === 'Applied' && state.result === undefined;
-    const { observedGeneration } = isOld ? (findCondition(conditions, type) ?? {}) : at;
+    const { observedGeneration } = isOld ? (conditionOf({ conditions }, type) ?? {}) : at;
     const of = observedGeneration === undefined ? {} : { observedGeneration };
     conditions = news
       ? withCondition(conditions, { type, ...news, ...of }, nowMs)
@@ -160,8 +160,8 @@ function report(
   for (const news of answers) parts.events.emit(source, news);
   // What the status does not keep would be told again with each poll.
   if (incident && !lost.includes('problem')) parts.sourceAlerts?.tell(source, incident);
-  const ready = findCondition(next.conditions, 'Ready');
-  const before = findCondition(source.status?.conditions, 'Ready');
+  const ready = conditionOf(next, 'Ready');
+  const before = conditionOf(source.status, 'Ready');
   // A commit that changes nothing of a Source is no news: of a thousand in one repository, each commit is about a few.
   const isSame = before?.status === ready?.status && before?.reason === ready?.reason;
   if (!ready || (state.isRenamed && isSame)) return;
@@ -334,12 +334,12 @@ export function problemOf(
   conditions: readonly Condition[],
   nowMs: number,
 ): SourceStatus['problem'] {
-  const ready = findCondition(conditions, 'Ready');
+  const ready = conditionOf({ conditions }, 'Ready');
   if (ready?.status === 'True') return undefined;
   if (ready?.status !== 'False' || expected.has(ready.reason) || before?.reason === ready.reason)
     return before;
   if (before && unanswered.has(before.reason) && unanswered.has(ready.reason)) return before;
-  const fetched = findCondition(conditions, 'Fetched');
+  const fetched = conditionOf({ conditions }, 'Fetched');
   const sinceMs = Date.parse(fetched?.lastTransitionTime ?? '');
   // A time far ahead is of a leader whose clock was.
   const isYoung = fetched?.status === 'False' && Math.abs(nowMs - sinceMs) < patienceMs;
@@ -351,7 +351,7 @@ export function newsOfSource(source: Source, next: SourceStatus, nowMs: number):
   const before = source.status?.problem;
   const { problem, head } = next;
   if (before?.reason === problem?.reason) return undefined;
-  const ready = findCondition(next.conditions, 'Ready');
+  const ready = conditionOf(next, 'Ready');
   const time = problem?.time ?? new Date(nowMs).toISOString();
   const about = {
     key: `source ${problem?.reason ?? 'Ready'} ${time}`,

@@ -1,4 +1,4 @@
-import type { Container, KubernetesObject } from '../../../../src/api/kubernetes.ts';
+import { type Container, conditionOf, type KubernetesObject } from '../../../../src/api/kubernetes.ts';
 import type { ContainerPhase, ContainerView } from './container.ts';
 import { imageId } from './image.ts';
 
@@ -34,7 +34,7 @@ export function podStatus(
   const ready = views.every((view) => view.ready);
   const condition = (type: string, holds: boolean): PodCondition => {
     const status = holds ? 'True' : 'False';
-    const before = previous.conditions?.find((one) => one.type === type);
+    const before = conditionOf(previous, type);
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
     const base = { type, status, ...(lastTransitionTime ? { lastTransitionTime } : {}) };
     return holds ? base : { ...base, reason: 'ContainersNotReady' };
