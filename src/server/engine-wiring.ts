@@ -67,7 +67,6 @@ export function createShared({ clock, log, cluster, openWatch, instance, secretK
     events: createEventSink({ cluster, clock, log, instance }),
     heads: createHeads(),
     records: createRecords(cluster, secretKey),
-    isOurs: () => true,
     random: Math.random,
   };
 }

@@ -75,7 +75,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     ...shared,
     options,
     dryRun: wiring.dryRun,
-    canaries: () => canarySet.list().filter(shared.isOurs),
+    canaries: () => canarySet.list(),
   });
   countReleases(canarySet, wiring.sink);
   return {

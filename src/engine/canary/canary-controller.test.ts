@@ -37,7 +37,6 @@ function world(canaries: readonly KubernetesObject[]) {
     clock: createVirtualClock(),
     random: () => 1,
     canaries: set,
-    isOurs: () => true,
     isShadow: true,
     openWatch({ kind }: WatchQuery) {
       watched.push(kind);

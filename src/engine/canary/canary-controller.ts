@@ -31,8 +31,6 @@ interface CanaryControllerOptions
   readonly canaries: WatchedSet;
   /** Decisions are only logged, and nothing is written. */
   readonly isShadow: boolean;
-  /** Whether a Canary is ours; what is not is left alone. */
-  readonly isOurs: (canary: KubernetesObject) => boolean;
   readonly random: () => number;
   /** Called after each pass, for metrics. */
   readonly onPass?: (key: string, durationMs: number, succeeded: boolean) => void;
@@ -187,7 +185,6 @@ interface Loop {
 /** Starts the checks, alerts and comparisons that run beside the loop, with nothing under way. */
 function canaryParts(options: CanaryControllerOptions, { wake, namespace }: Loop): CanaryParts {
   const { canaries, clock, heads, hooks, metrics, reproduce } = options;
-  const ours = () => canaries.list().filter(options.isOurs);
   return {
     ...options,
     checks: createChecks({ metrics, hooks, clock, onDone: wake }),
@@ -199,11 +196,10 @@ function canaryParts(options: CanaryControllerOptions, { wake, namespace }: Loop
     canaries: {
       get(key) {
         const [namespace, name = ''] = key.split('/');
-        const canary = canaries.get(namespace, name);
-        return canary && options.isOurs(canary) ? canary : undefined;
+        return canaries.get(namespace, name);
       },
-      list: ours,
-      byKey: (keysOf, key) => canaries.byKey(keysOf, key).filter(options.isOurs),
+      list: () => canaries.list(),
+      byKey: (keysOf, key) => canaries.byKey(keysOf, key),
       remember: (object) => canaries.remember(object),
     },
     namespace,

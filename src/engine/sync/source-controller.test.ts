@@ -39,7 +39,6 @@ function optionsWith(
     rights: { isTrusted: () => false, ownNamespace: 'holdfast-system', protectedNamespaces: [] },
     clock: { nowMs: () => 0, setTimer: () => () => undefined },
     isFollowed: () => true,
-    isOurs: () => true,
     wakeCanary: () => undefined,
     openWatch: () => watchedSet([]).set,
     repositories: {

@@ -29,7 +29,6 @@ export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnPart
   readonly canarySet: WatchedSet;
   /** RoleBindings of `sourceAccount`; undefined: Holdfast does not keep them. */
   readonly bindingSet: WatchedSet | undefined;
-  readonly isOurs: (canary: KubernetesObject) => boolean;
   /** Which Sources are followed: all of the cluster, or those given as files. */
   readonly isFollowed: (source: KubernetesObject) => boolean;
 }
@@ -169,9 +168,8 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
       const [namespace = '', name = ''] = key.split('/');
       return sources.get(namespace, name);
     },
-    canaries: () => canarySet.list().filter(options.isOurs),
-    canary: ({ namespace, name }) =>
-      [canarySet.get(namespace, name)].find((one) => one && options.isOurs(one)),
+    canaries: () => canarySet.list(),
+    canary: ({ namespace, name }) => canarySet.get(namespace, name),
   };
 }
 
