@@ -112,11 +112,26 @@ export function podTemplatePath(kind: string): readonly string[] {
   return kind === 'CronJob' ? ['spec', 'jobTemplate', 'spec', 'template'] : ['spec', 'template'];
 }
 
+/** What an object is called, in whatever version. */
+interface Identity {
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+function nameIn(object: Identity | KubernetesObject): Omit<Identity, 'kind'> {
+  return 'metadata' in object ? (object as KubernetesObject).metadata : (object as Identity);
+}
+
 /** `Kind namespace/name`, the way messages name an object. */
-export function describe(object: ObjectReference | KubernetesObject): string {
-  const { name, namespace } =
-    'metadata' in object ? (object as KubernetesObject).metadata : (object as ObjectReference);
+export function describe(object: Identity | KubernetesObject): string {
+  const { name, namespace } = nameIn(object);
   return namespace ? `${object.kind} ${namespace}/${name}` : `${object.kind} ${name}`;
+}
+
+/** The group of an API version; empty for the core group. */
+export function groupOf(apiVersion: string): string {
+  return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
 }
 
 /** The reference of an object. */
@@ -126,20 +141,36 @@ export function referenceOf(object: KubernetesObject): ObjectReference {
   return metadata.namespace ? { ...base, namespace: metadata.namespace } : base;
 }
 
-/** `namespace/name`, the key of an object whose kind is known. */
-export function namespacedName(object: { metadata: { namespace?: string; name: string } }): string {
-  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+/** Anything with a name. */
+interface Named {
+  readonly metadata: { readonly namespace?: string | undefined; readonly name: string };
 }
 
-/** The `namespacedName` of a Canary that is known by name alone. */
-export function canaryKey(canary: NamespacedName): string {
-  return `${canary.namespace}/${canary.name}`;
+/** The namespace and the name of an object whose kind is known. */
+export function nameOf({ metadata: { namespace, name } }: Named): NamespacedName {
+  return { namespace: namespace ?? '', name };
+}
+
+/** `namespace/name`, its key. */
+export function namespacedName(object: Named): string {
+  return keyOf(nameOf(object));
+}
+
+/** The same of a name. */
+export function keyOf({ namespace, name }: NamespacedName): string {
+  return `${namespace}/${name}`;
+}
+
+/** What the key was made of. */
+export function nameOfKey(key: string): NamespacedName {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
 }
 
 /** Two objects with the same key are the same object to the API server; its version does not matter. */
-export function objectKey(object: KubernetesObject): string {
-  const group = object.apiVersion.includes('/') ? object.apiVersion.split('/', 1)[0] : '';
-  return [group, object.kind, object.metadata.namespace ?? '', object.metadata.name].join('|');
+export function objectKey(object: (Identity & { readonly apiVersion: string }) | KubernetesObject): string {
+  const { namespace, name } = nameIn(object);
+  return [groupOf(object.apiVersion), object.kind, namespace ?? '', name].join('|');
 }
 
 /** Whether `spec.suspend` is set, which Sources and Canaries have as Jobs do. */

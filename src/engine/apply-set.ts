@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import { type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
+import { type KubernetesObject, nameOfKey, namespacedName, partOfLabel } from '../api/kubernetes.ts';
 
 /** Identity of a Source as the parent of its objects: `applyset-<hash>-v1`. */
-export function applySetId({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
-  return applySetIdOf(`${metadata.namespace ?? ''}/${metadata.name}`);
+export function applySetId(source: Pick<KubernetesObject, 'metadata'>): string {
+  return applySetIdOf(namespacedName(source));
 }
 
 /** The same by the Source's key, `namespace/name`. */
 export function applySetIdOf(sourceKey: string): string {
-  const [namespace = '', name = ''] = sourceKey.split('/');
+  const { namespace, name } = nameOfKey(sourceKey);
   const parent = `${name}.${namespace}.Source.holdfast.dev`;
   return `applyset-${createHash('sha256').update(parent).digest('base64url')}-v1`;
 }

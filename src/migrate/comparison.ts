@@ -25,11 +25,10 @@ export async function comparisonOf(
     const nowhere = { file: '', line: 0, document: 0, items: [] };
     const objects = set.all.map((object) => ({ object, origin: nowhere }));
     const { objects: compared } = await sourceDifferenceOf(connection.client, { ...set, objects });
-    const _held = (one: SourceObjectDifference, index: number) =>
-      !applied.has(objectKey(set.all[index] ?? asObject(one)));
-    const own = new Set(set.all.map(objectKey));
+    const keys = set.all.map(objectKey);
+    const own = new Set(keys);
     return {
-      missing: inventory.filter((one) => !own.has(objectKey(asObject(one)))).map(describe),
+      missing: inventory.filter((one) => !own.has(objectKey(one))).map(describe),
       created: compared.filter(({ state }) => state === 'missing').map(objectName),
       changed: [
         ...compared.flatMap((one, index) => changesOf(one, !applied.has(keys[index] ?? ''))),
@@ -57,7 +56,7 @@ function changesOf(difference: SourceObjectDifference, isHeld: boolean): string[
 }
 
 function objectName(one: SourceObjectDifference): string {
-  return describe(asObject(one));
+  return describe(one);
 }
 
 /** What the tools do with an object otherwise than applying it, and a Source does not. Pure. */
@@ -74,11 +73,4 @@ export function ownWays(object: KubernetesObject): string[] {
     ...(marked(`${flux}/reconcile`)?.toLowerCase() === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
   ];
   return ways.map((way) => `${describe(object)}: ${way}, and a Source would apply it like any other`);
-}
-
-function asObject(
-  one: Pick<ObjectReference, 'kind' | 'name' | 'namespace'> & { readonly apiVersion?: string },
-): KubernetesObject {
-  const { apiVersion = 'v1', kind, name, namespace } = one;
-  return { apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } };
 }

@@ -1,13 +1,13 @@
 /** From a Source back to another tool. Pure. */
 import { basename, dirname, join } from 'node:path';
 import type { Document } from 'yaml';
-import { describe, type KubernetesObject, objectKey } from '../api/kubernetes.ts';
+import { describe, type KubernetesObject, keyOf, objectKey } from '../api/kubernetes.ts';
 import { listNames } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, isTrackOf } from '../engine/sync/scope/former-owner.ts';
 import { tracksOn } from '../engine/tracks.ts';
 import { changesBetween, deleteField, edited, type Files, identityOf, setField } from './edit.ts';
-import { type Member, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
+import { type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';
 import { type Finding, finding, isObserved, type Step } from './steps.ts';
 import { type Placed, withoutPlaced, withSiblingFile } from './tree.ts';
@@ -68,7 +68,7 @@ function sourceGone({ facts }: FromSourceInput): Finding {
 }
 
 function suspendStep(input: FromSourceInput): Omit<Step, 'changes'> {
-  const seen = `Source ${sourceName(input)} is suspended, does not prune, and Holdfast has observed that`;
+  const seen = `Source ${keyOf(input.former)} is suspended, does not prune, and Holdfast has observed that`;
   return {
     title: 'stop Holdfast from applying and deleting',
     requires: [],
@@ -86,7 +86,7 @@ function suspendStep(input: FromSourceInput): Omit<Step, 'changes'> {
 
 function takeOverStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 'changes'> {
   return {
-    title: `let ${ownerName(input)} take over the existing objects`,
+    title: `let ${describe(input.former)} take over the existing objects`,
     requires: [holdfastStopped(input)],
     ends: tookOver(tool, input),
     commands: applyCommands(input.facts, ownerFile(input)),
@@ -98,7 +98,7 @@ function removalStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, '
   const { facts, former } = input;
   const isRemoved = facts?.source === undefined || facts.parent?.prunes === true;
   return {
-    title: `delete Source ${sourceName(input)}, but none of the objects it applied`,
+    title: `delete Source ${keyOf(input.former)}, but none of the objects it applied`,
     requires: [
       holdfastStopped(input),
       ...tookOver(tool, input),
@@ -138,7 +138,7 @@ function pruningStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, '
     ends: [
       finding(
         input.facts,
-        prunes ? `${ownerName(input)} prunes` : 'the migration is finished',
+        prunes ? `${describe(input.former)} prunes` : 'the migration is finished',
         ({ owner }) => {
           if (!owner) return 'it is not in the cluster';
           const isMarkedStill = owner.metadata.annotations?.[pruneAfterAnnotation] !== undefined;
@@ -162,32 +162,22 @@ function whyItActs(source: KubernetesObject | undefined): string | undefined {
 function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
   const { facts, former } = input;
   return [
-    finding(facts, `${ownerName(input)} applies`, ({ owner }) =>
+    finding(facts, `${describe(input.former)} applies`, ({ owner }) =>
       owner ? tool.applies(owner) : 'it is not in the cluster',
     ),
     finding(
       facts,
       'every object of the Source is in its inventory, with its label or annotation',
       ({ members, ownMembers }) => {
-        const memberKey = ({ reference: { apiVersion, kind, name, namespace } }: Member) =>
-          objectKey({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } });
-        const own = new Map(members.map((member) => [memberKey(member), member]));
+        const own = new Map(members.map((member) => [objectKey(member.reference), member]));
         const left = ownMembers.filter((member) => {
-          const live = own.get(memberKey(member))?.live;
+          const live = own.get(objectKey(member.reference))?.live;
           return !live || !tracksOn(live).some((track) => isTrackOf(track, former));
         });
         return left.length === 0 || `not yet: ${listNames(left.map(({ reference }) => describe(reference)))}`;
       },
     ),
   ];
-}
-
-function sourceName({ former }: FromSourceInput): string {
-  return `${former.namespace}/${former.name}`;
-}
-
-function ownerName({ former }: FromSourceInput): string {
-  return `${former.kind} ${former.namespace}/${former.name}`;
 }
 
 function verify({ facts, former: { kind, namespace, name } }: FromSourceInput): string[] {

@@ -1,5 +1,5 @@
 /** Commands for a person to run. Pure. */
-import { type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
+import { groupOf, type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import {
   type ManagedFieldsEntry,
@@ -47,7 +47,7 @@ export function releaseCommands(members: readonly Member[]): string[] {
         ]
       : []),
     ...labelled.map(({ apiVersion, kind, metadata }) => {
-      const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [''];
+      const group = groupOf(apiVersion);
       const place = metadata.namespace ? ['-n', metadata.namespace] : [];
       const type = `${kind.toLowerCase()}${group ? `.${group}` : ''}`;
       return shellLine('kubectl', ...place, 'label', type, metadata.name, `${partOfLabel}-`);

@@ -1,5 +1,5 @@
 /** What belongs to an object of Flux or Argo CD and is no field of it, so that a Source has nothing of it. Pure. */
-import { type KubernetesObject, namespacedName, recordOf, recordsOf } from '../api/kubernetes.ts';
+import { describe, type KubernetesObject, recordOf, recordsOf } from '../api/kubernetes.ts';
 
 /** Notes on its annotations, and on the objects of the tree that name it or its repository. */
 export function leftBehind(owner: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
@@ -38,7 +38,7 @@ function notesOn(object: KubernetesObject, owner: KubernetesObject): string[] {
     [own, repository].some(
       (one) => one.kind === kind && one.namespace === where && (wanted === '*' || one.name === wanted),
     );
-  const told = `${object.kind} ${namespacedName(object)}`;
+  const told = describe(object);
   if (object.kind === 'Alert' && recordsOf(eventSources).some(names))
     return [`${told} reports about it, and does not about a Source: use spec.alerts`];
   if (object.kind === 'Receiver' && recordsOf(resources).some(names))

@@ -1,6 +1,8 @@
 import { parseSource } from '../api/kinds/parse.ts';
 import {
   describe,
+  keyOf,
+  nameOf,
   namespacedName,
   type ObjectReference,
   objectKey,
@@ -129,21 +131,19 @@ function sourcesIn({ objects }: MoveTree): Placed[] {
 }
 
 function formerFor(kind: FormerOwner['kind'], { object }: Placed): FormerOwner {
-  return { kind, namespace: object.metadata.namespace ?? '', name: object.metadata.name };
+  return { kind, ...nameOf(object) };
 }
 
 /** What others depend on comes before them. */
 function inOrder(subjects: readonly Subject[]): Subject[] {
-  const byKey = new Map(
-    subjects.map((subject) => [`${subject.former.namespace}/${subject.former.name}`, subject]),
-  );
+  const byKey = new Map(subjects.map((subject) => [keyOf(subject.former), subject]));
   const ordered = new Set<Subject>();
   const seen = new Set<Subject>();
   const visit = (subject: Subject): void => {
     if (seen.has(subject)) return;
     seen.add(subject);
-    for (const { name, namespace } of dependenciesOf(subject)) {
-      const needed = byKey.get(`${namespace}/${name}`);
+    for (const dependency of dependenciesOf(subject)) {
+      const needed = byKey.get(keyOf(dependency));
       if (needed) visit(needed);
     }
     ordered.add(subject);
@@ -169,8 +169,7 @@ function notMovable({ objects, at }: MoveTree, { tool }: MoveQuery): Move[] {
   return objects.flatMap(({ object, origin }): Move[] => {
     const why = notCarried[tool][object.kind];
     if (!why || !/fluxcd\.|argoproj\.io/.test(object.apiVersion)) return [];
-    const name = `${object.kind} ${namespacedName(object)}`;
-    return [{ name, stops: [`${at(origin, '')}: ${why}`], notes: [], steps: [] }];
+    return [{ name: describe(object), stops: [`${at(origin, '')}: ${why}`], notes: [], steps: [] }];
   });
 }
 
@@ -181,8 +180,7 @@ async function planFromSource(
   connection: Connection | undefined,
 ): Promise<Move> {
   const { former, source, owner } = subject;
-  const { namespace, name } = former;
-  const title = `Source ${namespace}/${name}`;
+  const title = `Source ${keyOf(former)}`;
   const parsed = source && parseSource(source.object);
   const valid = parsed?.ok ? parsed.value : undefined;
   if (valid?.spec.apply === false) {
@@ -243,7 +241,7 @@ async function planToSource(
   cluster: ClusterReading | undefined,
 ): Promise<Move> {
   const { former, owner } = subject;
-  const name = `${former.kind} ${former.namespace}/${former.name}`;
+  const name = describe(former);
   const named = owner && repositoryOf(owner.object);
   const repository = tree.objects.find(
     ({ object: { kind, metadata } }) =>

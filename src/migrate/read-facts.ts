@@ -4,6 +4,7 @@ import { apiVersionOf } from '../api/kinds/kinds.ts';
 import {
   describe,
   type KubernetesObject,
+  keyOf,
   liveCondition,
   type ObjectReference,
   partOfLabel,
@@ -66,7 +67,7 @@ export async function readFacts(connection: Connection, query: FactsQuery): Prom
     repositoryUsers: users,
     missingDependencies: dependsOn
       .filter((_, index) => liveCondition(dependencies[index], 'Ready')?.status !== 'True')
-      .map(({ namespace, name }) => `${namespace}/${name}`),
+      .map(keyOf),
     hasKinds: (await client.find('holdfast.dev', 'Source')) !== undefined,
   };
 }

@@ -1,7 +1,7 @@
 /** From another tool to a Source: the steps that both tools share. Pure. */
 import { basename, dirname, join } from 'node:path';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { describe, type KubernetesObject, keyOf } from '../api/kubernetes.ts';
 import { listNames } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import { adoptFromAnnotation, type FormerOwner, formerOwnerText } from '../engine/sync/scope/former-owner.ts';
@@ -78,7 +78,7 @@ export function toSourceSteps(tool: ToSourceTool, input: ToSourceInput): Step[] 
 
 function takeOverStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
-  const key = sourceName(input);
+  const key = keyOf(former);
   const isThere = facts?.source !== undefined;
   const applied = [adoptsFinding(facts, key, former), ...appliedFindings(facts, key)];
   return {
@@ -103,13 +103,13 @@ function takeOverStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'cha
 
 function removalStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
-  const what = `${former.kind} ${former.namespace}/${former.name}`;
+  const what = describe(former);
   const removesItself = facts?.parent?.prunes === true;
   return {
     title: `delete ${what}, but none of the objects it applied`,
     requires: [
       ...tool.safe(input),
-      ...appliedFindings(facts, sourceName(input)),
+      ...appliedFindings(facts, keyOf(former)),
       takenFinding(facts, sourceOf(input), former),
       finding(facts, 'nothing else depends on it', ({ dependents }) => {
         return (
@@ -119,7 +119,7 @@ function removalStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'chan
     ],
     ends: [
       finding(facts, `${what} is gone`, ({ owner }) => owner === undefined || 'it still exists'),
-      ...appliedFindings(facts, sourceName(input)),
+      ...appliedFindings(facts, keyOf(former)),
     ],
     commands: facts?.owner && !removesItself ? [tool.remove(former)] : [],
     verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name)],
@@ -129,7 +129,7 @@ function removalStep(tool: ToSourceTool, input: ToSourceInput): Omit<Step, 'chan
 function pruningStep(input: ToSourceInput): Omit<Step, 'changes'> {
   const { facts, former } = input;
   const prunes = prunesAfter(input);
-  const what = `${former.kind} ${former.namespace}/${former.name}`;
+  const what = describe(former);
   return {
     title: prunes ? 'turn pruning on' : 'finish the migration',
     requires: [
@@ -139,7 +139,7 @@ function pruningStep(input: ToSourceInput): Omit<Step, 'changes'> {
       }),
     ],
     ends: [
-      finding(facts, `Source ${sourceName(input)} no longer takes over objects`, ({ source }) => {
+      finding(facts, `Source ${keyOf(former)} no longer takes over objects`, ({ source }) => {
         if (!source) return 'it is not in the cluster';
         return (
           source.metadata.annotations?.[adoptFromAnnotation] === undefined || `it has ${adoptFromAnnotation}`
@@ -156,10 +156,6 @@ function pruningStep(input: ToSourceInput): Omit<Step, 'changes'> {
     commands: applyCommands(facts, sourceFile(input)),
     verify: [shellLine('kubectl', '-n', former.namespace, 'get', 'source', former.name, '-o', 'yaml')],
   };
-}
-
-function sourceName({ former }: ToSourceInput): string {
-  return `${former.namespace}/${former.name}`;
 }
 
 function sourceOf({ former }: ToSourceInput): KubernetesObject {

@@ -3,6 +3,7 @@ import {
   describe,
   isRecord,
   type KubernetesObject,
+  nameOf,
   pointerSteps,
   recordOf,
   recordsOf,
@@ -80,9 +81,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
   if (wrongTarget) return { problem: { object: describe(target), ...wrongTarget } };
   const wrongCanary = ignoreProblem(canary, target) ?? unknownPort(canary.spec.service, target);
   if (wrongCanary) {
-    const { name, namespace } = canary.metadata;
-    const object = describe({ apiVersion: '', kind: 'Canary', name, ...(namespace ? { namespace } : {}) });
-    return { problem: { object, ...wrongCanary } };
+    return { problem: { object: describe({ kind: 'Canary', ...nameOf(canary) }), ...wrongCanary } };
   }
   const template = templateOf({ target });
   const references = trackedReferences(target, input.tracksConfig);
@@ -112,7 +111,7 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
   const release: Release = {
     digest,
     commit: { ...input.commit },
-    canary: { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name },
+    canary: nameOf(canary),
     target,
     ports,
     configs,

@@ -1,9 +1,11 @@
 import { type Canary, targetApiVersion } from '../api/canary/canary.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
 import {
-  canaryKey,
   type KubernetesObject,
+  keyOf,
   type NamespacedName,
+  nameOf,
+  nameOfKey,
   namespacedName,
   objectKey,
   recordOf,
@@ -125,12 +127,12 @@ export function canaryProblem(
 
 /** A Canary in the cluster was checked by the API server; one in Git is checked here. */
 function candidateOf(object: KubernetesObject, origin: Origin | undefined, lineOf: LineOf): Candidate {
-  const name = { namespace: object.metadata.namespace ?? '', name: object.metadata.name };
+  const name = nameOf(object);
   const result = parseCanary(object);
   const found = result.ok || !origin ? [] : result.problems;
   const problems = found.map(({ path, message }) => canaryProblem({ origin }, path, message, lineOf));
   return {
-    key: canaryKey(name),
+    key: keyOf(name),
     name,
     object,
     parsed: result.ok ? result.value : undefined,
@@ -140,10 +142,9 @@ function candidateOf(object: KubernetesObject, origin: Origin | undefined, lineO
 }
 
 function unknownCandidate(key: string): Candidate {
-  const [namespace = '', name = ''] = key.split('/');
   return {
     key,
-    name: { namespace, name },
+    name: nameOfKey(key),
     object: undefined,
     parsed: undefined,
     origin: undefined,
@@ -160,5 +161,5 @@ function referenceKey(candidate: Candidate, field: 'targetRef' | 'autoscalerRef'
   const name = textOf(reference.name);
   if (!apiVersion || !kind || !name) return undefined;
   const { namespace } = candidate.name;
-  return objectKey({ apiVersion, kind, metadata: namespace ? { name, namespace } : { name } });
+  return objectKey({ apiVersion, kind, namespace, name });
 }

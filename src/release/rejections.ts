@@ -2,6 +2,7 @@ import {
   canaryLabel,
   isRecord,
   type KubernetesObject,
+  keyOf,
   labelValue,
   recordOf,
   shortHash,
@@ -27,7 +28,7 @@ export interface Rejection {
 
 /** Name of the Secret with the rejections of a canary, at most 63 characters. */
 export function rejectionsName(canary: { namespace: string; name: string }): string {
-  return `holdfast-${shortName(canary.name, 30)}-rejected-${shortHash(`${canary.namespace}/${canary.name}`)}`;
+  return `holdfast-${shortName(canary.name, 30)}-rejected-${shortHash(keyOf(canary))}`;
 }
 
 /** The Secret for these rejections, newest first. One per digest, the newest, and at most 100 in all. It has no owner, so that it outlives the Canary. */

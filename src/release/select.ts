@@ -207,6 +207,5 @@ function excludedKeys(candidate: Candidate, plan: CanaryPlan, context: Context):
 
 function configKey(reference: ConfigReference, target: KubernetesObject): string {
   const { namespace } = target.metadata;
-  const metadata = namespace ? { name: reference.name, namespace } : { name: reference.name };
-  return objectKey({ apiVersion: 'v1', kind: reference.kind, metadata });
+  return objectKey({ apiVersion: 'v1', kind: reference.kind, namespace, name: reference.name });
 }

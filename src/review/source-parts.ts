@@ -1,7 +1,7 @@
 /** What reading a Source takes of the engine, without a way to write. */
 import { randomBytes } from 'node:crypto';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
-import { namespacedName } from '../api/kubernetes.ts';
+import { keyOf, namespacedName } from '../api/kubernetes.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { createApplied } from '../engine/applied.ts';
 import { createClaims } from '../engine/apply-set.ts';
@@ -53,7 +53,7 @@ export async function sourceParts(
     // No digest is compared that a Secret is part of.
     secretKey: randomBytes(32),
     canaries: () => items,
-    canary: (name) => items.find((item) => namespacedName(item) === namespacedName({ metadata: name })),
+    canary: (name) => items.find((item) => namespacedName(item) === keyOf(name)),
     watchesEverywhere: false,
     watchNamespaces: [],
     wakeCanary: nothing,

@@ -43,12 +43,7 @@ export function eventLine(event: KubernetesObject): EventLine {
     count: series?.count ?? fields.count ?? 1,
     type: fields.type ?? '',
     reason: fields.reason ?? '',
-    object: describe({
-      apiVersion: '',
-      kind: about.kind ?? '',
-      name: about.name ?? '',
-      ...(about.namespace ? { namespace: about.namespace } : {}),
-    }),
+    object: describe({ kind: about.kind ?? '', namespace: about.namespace, name: about.name ?? '' }),
     message: fields.message ?? '',
     source: fields.reportingComponent || source?.component || '',
   };
@@ -89,7 +84,7 @@ export function concernOf(objects: readonly KubernetesObject[]): Concern {
   return (event) => {
     const { involvedObject: about = {} } = event as EventFields;
     const { kind = '', namespace = '', name = '' } = about;
-    if (exact.has(describe({ apiVersion: '', kind, name, ...(namespace ? { namespace } : {}) }))) return true;
+    if (exact.has(describe({ kind, namespace, name }))) return true;
     return madeKinds.has(kind) && pods.some((pattern) => pattern.test(` ${namespace}/${name}`));
   };
 }

@@ -3,13 +3,7 @@ import { parse } from 'yaml';
 import { annotationPrefix } from '../../api/annotations.ts';
 import type { CanaryStatus, ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
-import {
-  describe,
-  type KubernetesObject,
-  type NamespacedName,
-  namespacedName,
-  referenceOf,
-} from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, type NamespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { parseDurationMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
@@ -175,7 +169,7 @@ async function forEach(
 ): Promise<CommandResult[]> {
   const begun: Array<{ readonly subject: string; readonly one: Begun }> = [];
   for (const target of targets) {
-    const subject = `${kind} ${namespacedName({ metadata: target })}`;
+    const subject = describe({ kind, ...target });
     try {
       begun.push({ subject, one: await work(target) });
     } catch (error) {

@@ -1,4 +1,4 @@
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, nameOfKey, namespacedName } from '../../api/kubernetes.ts';
 import type { Metrics, OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
 import type { Alerts, Hooks } from '../../contracts/notifications.ts';
 import { createAlertOutbox } from '../alerts/alert-outbox.ts';
@@ -195,7 +195,7 @@ function canaryParts(options: CanaryControllerOptions, { wake, namespace }: Loop
     lostRecords: createLostRecords(heads, reproduce, clock, wake),
     canaries: {
       get(key) {
-        const [namespace, name = ''] = key.split('/');
+        const { namespace, name } = nameOfKey(key);
         return canaries.get(namespace, name);
       },
       list: () => canaries.list(),

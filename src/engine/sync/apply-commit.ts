@@ -1,7 +1,7 @@
 /** Applying the snapshot of a Source: everything of no Canary first, then each Canary gets its release (design section 2.2). */
 
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { canaryKey, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, keyOf, namespacedName } from '../../api/kubernetes.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { applyAll } from './apply/apply.ts';
 import { isOtherInForce, readInForce } from './apply/in-force.ts';
@@ -42,7 +42,7 @@ async function applyWhole(context: SyncContext): Promise<void> {
   claim(context, whole, state.result);
   await parts.bindings.ensure(source);
   const { snapshot, refused } = await withOwnCanaries(context, whole);
-  state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
+  state.canaries = new Set(snapshot.plans.map(({ canary }) => keyOf(canary)));
   const built = headsOf(context, snapshot);
   const deleted = withholdDeleted(context, snapshot);
   const digests = new Map(
@@ -85,7 +85,7 @@ function withholdDeleted({ parts, state, watch }: SyncContext, { plans }: Snapsh
     const object = plan.state === 'release' ? plan.object : undefined;
     const set = object && watch.setOf(object);
     const isGone = set && !set.get(object.metadata.namespace, object.metadata.name);
-    return isGone ? [canaryKey(plan.canary)] : [];
+    return isGone ? [keyOf(plan.canary)] : [];
   });
   const keys = deleted.filter((key) => state.ledger?.commits.has(key));
   for (const key of keys) parts.heads.withhold(state.key, key);

@@ -1,4 +1,4 @@
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, nameOfKey, namespacedName } from '../../api/kubernetes.ts';
 import type { Log, WatchedSet } from '../../contracts/cluster.ts';
 import type { Repositories } from '../../contracts/git.ts';
 import { createClaims } from '../apply-set.ts';
@@ -165,7 +165,7 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),
     source(key) {
-      const [namespace = '', name = ''] = key.split('/');
+      const { namespace, name } = nameOfKey(key);
       return sources.get(namespace, name);
     },
     canaries: () => canarySet.list(),

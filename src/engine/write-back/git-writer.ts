@@ -1,7 +1,7 @@
 import { writtenCondition } from '../../api/canary/status.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { Clock } from '../../api/clock.ts';
-import { conditionOf, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, nameOfKey, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
 import { type GitRecord, requestOf, withGitRecord } from '../../writeback/records.ts';
@@ -81,7 +81,7 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   }
 
   async function pass(key: string): Promise<PassResult> {
-    const [namespace, name = ''] = key.split('/');
+    const { namespace, name } = nameOfKey(key);
     const canary = canaries.get(namespace, name);
     if (!canary || canary.metadata.deletionTimestamp) {
       memories.delete(key);

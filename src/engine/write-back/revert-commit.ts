@@ -1,5 +1,5 @@
 import { gitPart } from '../../api/canary/status.ts';
-import { describe, canaryKey as keyOfPlan, objectKey } from '../../api/kubernetes.ts';
+import { describe, keyOf as keyOfPlan, objectKey } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
 import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';

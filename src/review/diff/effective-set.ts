@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { canaryKey, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, keyOf, namespacedName } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import type { Repository } from '../../contracts/git.ts';
@@ -79,17 +79,14 @@ function digestsSeen(
   { plans, commit }: Snapshot,
 ): Map<string, string> {
   const statuses = new Map(
-    canaries.map(({ metadata, status }) => [
-      `${metadata.namespace ?? ''}/${metadata.name}`,
-      (status ?? {}) as CanaryStatus,
-    ]),
+    canaries.map((canary) => [namespacedName(canary), (canary.status ?? {}) as CanaryStatus]),
   );
   return new Map(
     plans.flatMap(({ canary, state }) => {
-      const { run, lastAppliedSpec } = statuses.get(canaryKey(canary)) ?? {};
+      const { run, lastAppliedSpec } = statuses.get(keyOf(canary)) ?? {};
       if (state !== 'release') return [];
       const digest = run && run.commit !== commit.commit ? 'newer' : (lastAppliedSpec ?? 'unknown');
-      return [[canaryKey(canary), digest] as const];
+      return [[keyOf(canary), digest] as const];
     }),
   );
 }

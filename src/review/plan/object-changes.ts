@@ -1,5 +1,5 @@
 /** Which objects of a Source differ between two commits. Pure. */
-import { canaryKey, namespacedName, objectKey } from '../../api/kubernetes.ts';
+import { keyOf, namespacedName, objectKey } from '../../api/kubernetes.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import { formatOrigin, type RenderedObject } from '../../render/rendered-object.ts';
@@ -77,7 +77,7 @@ function rolesIn({ plans }: Holding): Roles {
   };
   for (const plan of plans) {
     if (plan.state !== 'release') continue;
-    const key = canaryKey(plan.canary);
+    const key = keyOf(plan.canary);
     note(plan.target, 'target', key);
     note(plan.scaler, 'scaler', key);
     for (const config of plan.configs) note(config, 'config', key);

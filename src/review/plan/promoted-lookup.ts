@@ -2,7 +2,7 @@
 
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import { conditionOf } from '../../api/kubernetes.ts';
+import { conditionOf, nameOfKey } from '../../api/kubernetes.ts';
 import type { Source, SourceStatus } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError } from '../../cluster/errors.ts';
@@ -25,8 +25,7 @@ export async function promotedInCluster(
   const states = new Map<string, PromotedState>();
   const failures: string[] = [];
   await inParallel(keys.slice(0, mostCanaries), async (key) => {
-    const [namespace = '', name = ''] = key.split('/');
-    const found = await readStatus(client, { kind: 'Canary', namespace, name });
+    const found = await readStatus(client, { kind: 'Canary', ...nameOfKey(key) });
     if (typeof found === 'string') failures.push(found);
     else if (found) states.set(key, promotedStateOf(found as CanaryStatus));
   });

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { CommitInfo } from '../../api/commit.ts';
-import { canaryKey, describe, objectKey } from '../../api/kubernetes.ts';
+import { describe, keyOf, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { Snapshot } from '../../engine/sync/context/state.ts';
@@ -93,7 +93,7 @@ export async function renderSide(
     const { entries, rest, plans } = snapshot;
     const problems = snapshot.problems.map(formatProblem);
     const canaries = new Map(
-      plans.map((plan) => [canaryKey(plan.canary), canarySide(reading, plan, { snapshot, source })] as const),
+      plans.map((plan) => [keyOf(plan.canary), canarySide(reading, plan, { snapshot, source })] as const),
     );
     const targets = new Set(
       plans.flatMap((plan) => (plan.state === 'release' ? [objectKey(plan.target.object)] : [])),

@@ -1,6 +1,6 @@
 /** The plan of one Source, both sides of which are rendered. */
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import { canonicalJson, type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
+import { canonicalJson, type KubernetesObject, nameOfKey, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
 import { windowAt } from '../../engine/windows.ts';
@@ -54,11 +54,7 @@ export async function planSource(
   });
   const canaries = await canariesOf({ ...pair, beforeSide: before }, source, { ...known, removals }, context);
   const objects = objectChanges(before, afterSide, removals);
-  const changed = new Set(
-    objects.map(({ apiVersion, kind, namespace, name }) =>
-      objectKey({ apiVersion, kind, metadata: namespace === undefined ? { name } : { name, namespace } }),
-    ),
-  );
+  const changed = new Set(objects.map(objectKey));
   const dryRun =
     pair.after && (await context.probes.dryRun?.({ source: pair.after, side: afterSide, changed }));
   // What is taken, and perhaps not as meant.
@@ -95,9 +91,8 @@ async function canariesOf(
   if (afterSide.brokenFiles.has('')) return planned;
   for (const key of canaryKeys(afterSide.plans, beforeSide.plans)) {
     const [before, after] = [beforeSide.canaries.get(key), afterSide.canaries.get(key)];
-    const [namespace = '', name = ''] = key.split('/');
-    const kind = { apiVersion: apiVersionOf('Canary'), kind: 'Canary' };
-    const removal = after ? undefined : removals.get(objectKey({ ...kind, metadata: { namespace, name } }));
+    const named = { apiVersion: apiVersionOf('Canary'), kind: 'Canary', ...nameOfKey(key) };
+    const removal = after ? undefined : removals.get(objectKey(named));
     const one = planCanary({ key, before, after, promoted: promoted.get(key), removal, options });
     if (!one) continue;
     const canary = after?.plan.state === 'release' ? after.plan.object : undefined;

@@ -12,7 +12,7 @@ import { checkCanary } from '../../api/canary/validate.ts';
 import { freezeLabel, parseFreeze } from '../../api/freeze.ts';
 import { apiVersionOf, type KindName, kindNames } from '../../api/kinds/kinds.ts';
 import { parseKind } from '../../api/kinds/parse.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { groupOf, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import { nearest, type Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
@@ -103,8 +103,8 @@ const furtherChecks: {
 
 /** Which of our kinds this is; a wrong version of our groups counts, so that it is named. */
 export function kindOf(object: KubernetesObject): KindName | undefined {
-  const group = object.apiVersion.split('/')[0];
-  return kindNames.find((name) => name === object.kind && apiVersionOf(name).split('/')[0] === group);
+  const group = groupOf(object.apiVersion);
+  return kindNames.find((name) => name === object.kind && groupOf(apiVersionOf(name)) === group);
 }
 
 function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {

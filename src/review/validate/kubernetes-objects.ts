@@ -1,7 +1,7 @@
 /** What the API server would refuse in objects of Kubernetes' own kinds, as far as it can be known from files. */
 
 import { apiVersionOf, kindNames } from '../../api/kinds/kinds.ts';
-import { isRecord, type KubernetesObject, podTemplatePath, valueAt } from '../../api/kubernetes.ts';
+import { groupOf, isRecord, type KubernetesObject, podTemplatePath, valueAt } from '../../api/kubernetes.ts';
 import { describeType, fieldPath, nearest, type Problem } from '../../api/problems.ts';
 import { fieldsOfModel, modelOfKind } from './kubernetes-fields.ts';
 
@@ -47,10 +47,6 @@ function kindProblems({ apiVersion, kind }: KubernetesObject): Problem[] {
   if (unchecked.test(kind) || !(near || closedGroups.has(group))) return [];
   const hint = near ? `did you mean ${near}?` : `there are ${kinds.join(', ')}`;
   return [{ path: 'kind', message: `${apiVersion} has no kind ${kind}; ${hint}` }];
-}
-
-function groupOf(apiVersion: string): string {
-  return apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
 }
 
 type Path = readonly PropertyKey[];

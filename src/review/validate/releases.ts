@@ -1,5 +1,5 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { canaryKey, namespacedName } from '../../api/kubernetes.ts';
+import { keyOf, namespacedName } from '../../api/kubernetes.ts';
 import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
 import { type CanaryPlan, selectPlans } from '../../release/select.ts';
@@ -92,7 +92,7 @@ function planFindings(
     const { field, object, message } = error.refusal;
     const { origin } = plan.target;
     const line = lineOf(origin, field);
-    const about = `${object} of Canary ${canaryKey(plan.canary)}: ${message}`;
+    const about = `${object} of Canary ${keyOf(plan.canary)}: ${message}`;
     return [{ file: origin.file, line, field, message: about, severity: 'problem' }];
   }
 }

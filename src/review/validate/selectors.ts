@@ -1,5 +1,6 @@
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import {
+  groupOf,
   isRecord,
   type KubernetesObject,
   objectKey,
@@ -79,8 +80,7 @@ function missingPrimary(
 }
 
 function selectsPods({ apiVersion, kind, spec }: KubernetesObject, labels: Labels): boolean {
-  const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
-  const selector = podSelectors[`${group} ${kind}`]?.(recordOf(spec));
+  const selector = podSelectors[`${groupOf(apiVersion)} ${kind}`]?.(recordOf(spec));
   return isRecord(selector) && selects(selector, labels);
 }
 

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import { groupOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -282,10 +283,6 @@ export async function missingRight(
 export const ourResources: Readonly<
   Record<'Canary' | 'Source', { readonly group: string; readonly resource: string }>
 > = {
-  Canary: { group: groupOf('Canary'), resource: 'canaries' },
-  Source: { group: groupOf('Source'), resource: 'sources' },
+  Canary: { group: groupOf(apiVersionOf('Canary')), resource: 'canaries' },
+  Source: { group: groupOf(apiVersionOf('Source')), resource: 'sources' },
 };
-
-function groupOf(kind: KindName): string {
-  return apiVersionOf(kind).split('/')[0] ?? '';
-}

@@ -1,5 +1,5 @@
 import { type Canary, targetApiVersion } from '../../api/canary/canary.ts';
-import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
+import { groupOf, type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type {
@@ -282,7 +282,7 @@ async function changeSection(
   const { targetRef } = canary.spec as { targetRef: { apiVersion?: string; kind?: string } };
   const { kind = 'Deployment' } = targetRef;
   const apiVersion = targetApiVersion(targetRef) ?? 'apps/v1';
-  const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+  const group = groupOf(apiVersion);
   const found = await kindOf(group, kind);
   const mayGet = found && (await rights.mayRead({ verb: 'get', group, resource: found.plural, namespace }));
   if (!mayGet)

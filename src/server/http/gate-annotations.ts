@@ -1,7 +1,12 @@
 import type { Logger } from 'pino';
 import { annotationPrefix, type BuiltInGate, isGateOpen, openGate } from '../../api/annotations.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import type { KubernetesObject, NamespacedName, ObjectReference } from '../../api/kubernetes.ts';
+import {
+  type KubernetesObject,
+  keyOf,
+  type NamespacedName,
+  type ObjectReference,
+} from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError, localError } from '../../cluster/errors.ts';
 import type { EventSink, WatchedSet } from '../../contracts/cluster.ts';
@@ -96,7 +101,7 @@ function shareReads<T>(read: (canary: NamespacedName) => Promise<T>): (canary: N
   }
 
   return (canary) => {
-    const key = `${canary.namespace}/${canary.name}`;
+    const key = keyOf(canary);
     const shared = waiting.get(key) ?? next(key, canary);
     waiting.set(key, shared);
     return shared;

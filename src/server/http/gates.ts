@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BuiltInGate } from '../../api/annotations.ts';
-import type { NamespacedName } from '../../api/kubernetes.ts';
+import { keyOf, type NamespacedName } from '../../api/kubernetes.ts';
 import type { GateStore } from './gate-annotations.ts';
 import { type Answer, isName, type Route, readBody } from './http-server.ts';
 
@@ -67,7 +67,7 @@ async function change(
   const token = /^Bearer +(?<token>[\w.~+/-]+=*)$/i.exec(authorization)?.groups?.token;
   const permission = token ? await store.permission(token, canary, gate) : { kind: 'unknown' as const };
   if (permission.kind === 'unknown') return tokenNeeded(canary, gate, open);
-  const name = `${canary.namespace}/${canary.name}`;
+  const name = keyOf(canary);
   if (permission.kind === 'forbidden')
     return { status: 403, body: `${permission.user} may not ${gate} canaries.flagger.app ${name}\n` };
   if (permission.kind === 'unavailable')

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CanaryStatus, ReleaseHistoryEntry } from '../../api/canary/status.ts';
-import { isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { isSuspended, type KubernetesObject, nameOfKey, namespacedName } from '../../api/kubernetes.ts';
 import { beginningOf } from '../../api/limits.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 
@@ -175,7 +175,7 @@ function createSeries(find: Find) {
   >();
   const seriesOf = ({ name }: SeriesMeter, labels: Labels) => JSON.stringify([name, labels]);
   const objectOf = (key: string) => {
-    const [namespace = '', name = ''] = key.split('/');
+    const { namespace, name } = nameOfKey(key);
     return find(namespace, name);
   };
   function forget(key: string): void {

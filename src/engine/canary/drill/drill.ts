@@ -5,6 +5,7 @@ import {
   describe,
   hasOwnLabels,
   type KubernetesObject,
+  nameOf,
   namespacedName,
   referenceOf,
 } from '../../../api/kubernetes.ts';
@@ -47,13 +48,12 @@ export async function drill(parts: DrillParts, canary: Canary): Promise<DrillRep
     release: { digest: lastKnownGood.digest, commit: lastKnownGood.commit, subject: '' },
   };
   try {
-    const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
-    const record = await parts.records.load(name, lastKnownGood.digest);
+    const record = await parts.records.load(nameOf(canary), lastKnownGood.digest);
     const tried = await tryRecord(parts, canary, record);
     const { commit, subject } = record.commit;
     return { ...report, release: { ...report.release, commit, subject }, ...tried };
   } catch (error) {
-    const { finding } = findingOf(`Secret ${key.split('/')[0]}/${lastKnownGood.record}`, error);
+    const { finding } = findingOf(`Secret ${nameOf(canary).namespace}/${lastKnownGood.record}`, error);
     if (!finding) throw error;
     return { ...report, passed: false, findings: [finding], unseen: [], objects: 0 };
   }

@@ -3,7 +3,7 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import {
   describe,
   type KubernetesObject,
-  type NamespacedName,
+  nameOf,
   namespacedName,
   partOfLabel,
 } from '../../../api/kubernetes.ts';
@@ -26,7 +26,7 @@ export async function observeRecords(
   canary: Canary,
   view: Pick<NamespaceView, 'records' | 'unread'>,
 ): Promise<{ readonly records: RecordView[]; readonly isUnread: boolean }> {
-  const name = canaryName(canary);
+  const name = nameOf(canary);
   const secrets = view.records();
   const all = recordViews(secrets, name);
   const seen = mostNeeded(all, canary);
@@ -67,7 +67,7 @@ export function recallHead(
   // Before the target exists, its Canary shows which Source it belongs to.
   heads.setOwner(key, (wanted ?? canary).metadata.labels?.[partOfLabel]);
   heads.recall(key, (digest) =>
-    commitOfDigest({ status, records: recordViews(view.records(), canaryName(canary)) }, digest),
+    commitOfDigest({ status, records: recordViews(view.records(), nameOf(canary)) }, digest),
   );
 }
 
@@ -106,7 +106,7 @@ export function observeRejections(
   view: NamespaceView,
 ): Pick<World, 'rejected' | 'rejectionsProblem'> {
   const unread = view.unread('rejections');
-  const found = unread === undefined ? rejectionsOf(view.rejections(), canaryName(canary)) : undefined;
+  const found = unread === undefined ? rejectionsOf(view.rejections(), nameOf(canary)) : undefined;
   // The Secret has the newest first, the status has it last.
   if (found) return { rejected: found.toReversed() };
   const why = unread === undefined ? '; delete it to forget them' : `: ${unread}`;
@@ -119,11 +119,6 @@ export interface ReleaseBytes {
   readonly release: Release;
   readonly settings: WorkloadSettings;
   readonly settingsKey: string;
-}
-
-/** Namespace and name of a Canary. */
-export function canaryName({ metadata }: Canary): NamespacedName {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
 /**
@@ -141,7 +136,7 @@ export async function bytesOf({ parts, observation }: ReadContext, digest: strin
   if (head?.digest === digest) return withSettings(head);
   const recorded = observation.world.records.find((record) => record.digest === digest);
   if (recorded && recorded.damaged === undefined) {
-    const { release, settings, commit } = await parts.records.load(canaryName(observation.canary), digest);
+    const { release, settings, commit } = await parts.records.load(nameOf(observation.canary), digest);
     return withSettings({ ...release, commit }, settings);
   }
   const earlier = parts.lostRecords.of(key, digest);

@@ -1,5 +1,11 @@
 import type { Canary } from '../../../api/canary/canary.ts';
-import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  nameOf,
+  namespacedName,
+  partOfLabel,
+} from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/release.ts';
 import type { World } from '../../../rollout/world.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
@@ -8,7 +14,6 @@ import { recordViews } from '../../records/records.ts';
 import type { Head } from '../context/heads.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import type { Observation, ReadParts } from '../context/observation.ts';
-import { canaryName } from './releases.ts';
 
 /** The two workloads of a Canary as they are in the cluster. */
 type LiveWorkloads = Pick<Observation, 'target' | 'primary'>;
@@ -38,7 +43,7 @@ export async function findTargetOwner(
 ): Promise<TargetOwnership> {
   const key = namespacedName(canary);
   const git = heads.inGit(key);
-  const records = () => recordViews(view.records(), canaryName(canary));
+  const records = () => recordViews(view.records(), nameOf(canary));
   const owner = isOwnedByAnother(git, workloads, records) ? 'another' : 'holdfast';
   const { target } = workloads;
   const isThere = target !== undefined && target.metadata.deletionTimestamp === undefined;
@@ -47,7 +52,7 @@ export async function findTargetOwner(
     if (owner === 'holdfast') return liveHeads.withLiveConfig(key, git, view);
     if (isThere) return liveHeads.read(canary, target, view);
     const { kind, name } = canary.spec.targetRef;
-    const named = describe({ apiVersion: '', kind, name, namespace: view.namespace });
+    const named = describe({ kind, name, namespace: view.namespace });
     return { view: { kind: 'missing', message: `the target ${named} is in no Source and does not exist` } };
   }
 
@@ -105,7 +110,7 @@ function isRecreated(
   if (primary && !owners.some(({ kind, name }) => kind === canary.kind && name === canary.metadata.name))
     return false;
   const madeMs = ({ metadata }: KubernetesObject) => Date.parse(metadata.creationTimestamp ?? '');
-  const records = recordViews(view.records(), canaryName(canary)).flatMap((record) =>
+  const records = recordViews(view.records(), nameOf(canary)).flatMap((record) =>
     view
       .records()
       .filter(({ metadata }) => metadata.name === record.name)

@@ -1,9 +1,9 @@
-import { hasOwnLabels, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import { hasOwnLabels, nameOf, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
 import { configKey, configKeysIn } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
-import { bytesOf, canaryName } from '../observe/releases.ts';
+import { bytesOf } from '../observe/releases.ts';
 import { accountFor } from './write.ts';
 
 /** What is remembered of releases: records of their bytes, and which were rejected. */
@@ -24,9 +24,9 @@ export const recordPerformers = {
     const { release, settings } = await bytesOf(context, digest);
     await parts.records.save(release, { actAs: accountFor(context, digest) });
     const promotedTime = new Date(parts.clock.nowMs()).toISOString();
-    const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest, after);
+    const sequence = await parts.records.nextSequence(nameOf(observation.canary), digest, after);
     const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
-    return parts.records.stamp(canaryName(observation.canary), digest, annotations);
+    return parts.records.stamp(nameOf(observation.canary), digest, annotations);
   },
 
   /** Deletes records whole, and what was copied for their releases alone. */
@@ -36,7 +36,7 @@ export const recordPerformers = {
     for (const name of names) {
       const digest = observation.world.records.find((record) => record.name === name)?.digest;
       if (digest !== undefined) await removeCopiesOf(context, digest);
-      wrote = (await parts.records.remove(canaryName(observation.canary), name)) || wrote;
+      wrote = (await parts.records.remove(nameOf(observation.canary), name)) || wrote;
     }
     return wrote;
   },
@@ -45,12 +45,12 @@ export const recordPerformers = {
   Reject({ parts, observation }, { digest, commit, reason, cause }) {
     const time = new Date(parts.clock.nowMs()).toISOString();
     const rejection = { digest, commit, reason, cause, time };
-    return parts.records.reject(canaryName(observation.canary), digest, rejection);
+    return parts.records.reject(nameOf(observation.canary), digest, rejection);
   },
 
   /** Forgets that a digest failed, for instance after a retry was asked for. */
   Unreject: ({ parts, observation }, { digest }) =>
-    parts.records.reject(canaryName(observation.canary), digest, undefined),
+    parts.records.reject(nameOf(observation.canary), digest, undefined),
 } satisfies Partial<Performers>;
 
 /** A copy names the release that it was written for last; names with a hash in them, as of kustomize, leave one behind with each release. */

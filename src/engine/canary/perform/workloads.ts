@@ -1,4 +1,4 @@
-import { describe, hasOwnLabels, type KubernetesObject, versionOf } from '../../../api/kubernetes.ts';
+import { describe, hasOwnLabels, type KubernetesObject, nameOf, versionOf } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
 import { isFollowed } from '../../../release/release.ts';
 import { isDigestLost, soundRecord } from '../../../rollout/world.ts';
@@ -23,7 +23,7 @@ import { revisionKind } from '../../../workload/shared/workload-kind.ts';
 import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
-import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
+import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
 import {
   applyOfSource,
   applyRollout,
@@ -81,9 +81,9 @@ export const workloadPerformers = {
     await patchRollout(onBehalfOfSource(context), primary, patch, { metadata: patch.metadata });
     const running = primary.metadata.annotations?.[digestAnnotation];
     if (!running || !soundRecord(world, running)) return true;
-    const { release, commit, promotedTime } = await parts.records.load(canaryName(canary), running);
+    const { release, commit, promotedTime } = await parts.records.load(nameOf(canary), running);
     const stamp = stampAnnotations(release, { promotedTime, commit, settings });
-    await parts.records.stamp(canaryName(canary), running, stamp);
+    await parts.records.stamp(nameOf(canary), running, stamp);
     return true;
   },
 

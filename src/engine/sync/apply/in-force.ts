@@ -1,5 +1,5 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { canaryKey, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
+import { keyOf, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/release.ts';
 import { EngineError } from '../../failure.ts';
 import type { SourceContext, SourceParts } from '../context/context.ts';
@@ -41,7 +41,7 @@ function findInForce(
 ): InForce[] {
   const canaries = new Map(parts.canaries().map((canary) => [namespacedName(canary), canary]));
   return names.flatMap((canary) => {
-    const key = canaryKey(canary);
+    const key = keyOf(canary);
     const live = canaries.get(key);
     const status = (live?.status ?? {}) as CanaryStatus;
     const found = inForceOf(canary, status, digests.get(key));
@@ -55,10 +55,8 @@ async function bytesOf(
   { inForce: before }: SourceState,
   one: InForce,
 ): Promise<ReleaseInForce[]> {
-  const key = canaryKey(one.canary);
-  const known = before?.releases.find(
-    ({ canary, digest }) => digest === one.digest && canaryKey(canary) === key,
-  );
+  const key = keyOf(one.canary);
+  const known = before?.releases.find(({ canary, digest }) => digest === one.digest && keyOf(canary) === key);
   if (known) return [{ ...known, ...one }];
   try {
     const { release } = await records.load(one.canary, one.digest);

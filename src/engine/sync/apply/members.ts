@@ -1,6 +1,8 @@
 import {
   groupKindsAnnotation,
   type KubernetesObject,
+  keyOf,
+  namespacedName,
   namespacesAnnotation,
   partOfLabel,
   referenceOf,
@@ -88,13 +90,13 @@ function memberSet(members: Members, id: string, onEnd: () => void): WatchedSet 
     synced: members.set.synced,
     problem: members.set.problem,
     isRefused: members.set.isRefused,
-    get: (namespace, name) => objects()?.get(objectId({ namespace, name })),
+    get: (namespace, name) => objects()?.get(keyOf({ namespace: namespace ?? '', name })),
     list: (namespace) =>
       [...(objects()?.values() ?? [])].filter(
         ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
       ),
     byKey: (keysOf, key) =>
-      members.set.byKey(keysOf, key).filter(({ metadata }) => objects()?.has(objectId(metadata)) === true),
+      members.set.byKey(keysOf, key).filter((object) => objects()?.has(namespacedName(object)) === true),
     remember: members.set.remember,
     refresh: members.set.refresh,
     onChange(listener) {
@@ -114,7 +116,7 @@ function memberSet(members: Members, id: string, onEnd: () => void): WatchedSet 
 
 /** An object was added, changed or deleted, or has another owner now: the previous owner is notified, too. */
 function dispatch(members: Members, object: KubernetesObject): void {
-  const key = objectId(object.metadata);
+  const key = namespacedName(object);
   const before = members.owners.get(key);
   const owner = place(members, key, members.set.get(object.metadata.namespace, object.metadata.name));
   for (const id of new Set([before, owner])) if (id !== undefined) notify(members, id, object);
@@ -124,7 +126,7 @@ function dispatch(members: Members, object: KubernetesObject): void {
 function learn(members: Members): void {
   members.owners.clear();
   members.objects.clear();
-  for (const object of members.set.list()) place(members, objectId(object.metadata), object);
+  for (const object of members.set.list()) place(members, namespacedName(object), object);
   for (const id of [...members.listeners.keys()]) notify(members, id, undefined);
 }
 
@@ -143,10 +145,6 @@ function place(members: Members, key: string, now: KubernetesObject | undefined)
 
 function notify({ listeners }: Members, id: string, object: KubernetesObject | undefined): void {
   for (const listener of [...(listeners.get(id) ?? [])]) listener(object);
-}
-
-function objectId({ namespace, name }: { namespace?: string | undefined; name: string }): string {
-  return `${namespace ?? ''}/${name}`;
 }
 
 /**

@@ -4,7 +4,7 @@
  * alone.
  */
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
-import { canaryKey, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
+import { keyOf, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
 import { isService, type Release } from '../../../release/release.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
@@ -59,7 +59,7 @@ export function withTargetHeld(inForce: readonly InForce[], { lastKnownGood }: C
 export function inForceKey(inForce: readonly InForce[]): string {
   return inForce
     .filter(({ isApplied, holdsTarget }) => isApplied || holdsTarget)
-    .map(({ canary, digest }) => `${canaryKey(canary)} ${digest}`)
+    .map(({ canary, digest }) => `${keyOf(canary)} ${digest}`)
     .join(',');
 }
 

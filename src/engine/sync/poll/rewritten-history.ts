@@ -3,7 +3,7 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
 import type { CommitInfo } from '../../../api/commit.ts';
-import { canaryKey, canonicalJson } from '../../../api/kubernetes.ts';
+import { canonicalJson, keyOf } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
@@ -85,13 +85,13 @@ async function readHead(context: SyncContext, head: CommitInfo): Promise<Snapsho
 
 /** Everything but the releases. */
 function contentOf({ rest, plans }: Snapshot): string {
-  return canonicalJson([rest.map(({ object }) => object), plans.map((plan) => canaryKey(plan.canary))]);
+  return canonicalJson([rest.map(({ object }) => object), plans.map((plan) => keyOf(plan.canary))]);
 }
 
 function leadsToProven(parts: SourceParts, plan: CanaryPlan, there: Snapshot): boolean {
   const digest = plan.state === 'release' ? releaseAt(parts, plan, there)?.ok?.digest : undefined;
   if (digest === undefined) return false;
-  const key = canaryKey(plan.canary);
+  const key = keyOf(plan.canary);
   const live = parts.canary(plan.canary);
   const { lastKnownGood } = (live?.status ?? {}) as CanaryStatus;
   const proven = [lastKnownGood?.digest, parts.heads.of(key).release?.digest];

@@ -6,10 +6,11 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { bareCommit } from '../../../api/commit.ts';
 import {
-  canaryKey,
   canonicalJson,
   describe,
   type KubernetesObject,
+  keyOf,
+  nameOfKey,
   objectKey,
 } from '../../../api/kubernetes.ts';
 import { sourceTimeoutMs } from '../../../api/source/source.ts';
@@ -50,7 +51,7 @@ type BuiltRelease =
 async function releaseAtCommit(context: SyncContext, key: string, commit: string): Promise<BuiltRelease> {
   const { parts, source, signal } = context;
   const snapshot = await snapshotAt(context, commit, signal);
-  const plan = snapshot.plans.find(({ canary }) => canaryKey(canary) === key);
+  const plan = snapshot.plans.find(({ canary }) => keyOf(canary) === key);
   const refusal = plan && refusalOf(source, plan, parts.rights);
   return refusal === undefined ? releaseIn(parts, snapshot, key) : { problem: refusal };
 }
@@ -68,7 +69,7 @@ export function apart({ parts, source, state }: SourceContext): SourceContext {
 
 /** A Canary's release in a snapshot. */
 export function releaseIn(parts: SourceParts, snapshot: Snapshot, key: string): BuiltRelease {
-  const plan = snapshot.plans.find(({ canary }) => canaryKey(canary) === key);
+  const plan = snapshot.plans.find(({ canary }) => keyOf(canary) === key);
   if (plan?.state !== 'release') return { problem: plan?.message ?? 'it does not hold the Canary' };
   const built = releaseAt(parts, plan, snapshot);
   if (built?.ok) return { ok: built.ok };
@@ -127,8 +128,7 @@ export async function withLedger(
   for (const [canaryKey, commit] of state.ledger?.commits ?? []) {
     const head = heads.get(canaryKey);
     if (!head?.release || commit === appliedCommit) continue;
-    const [namespace = '', name = ''] = canaryKey.split('/');
-    const { lastKnownGood } = (parts.canary({ namespace, name })?.status ?? {}) as CanaryStatus;
+    const { lastKnownGood } = (parts.canary(nameOfKey(canaryKey))?.status ?? {}) as CanaryStatus;
     // Of one that was deleted, a watch may still show the status.
     if (lastKnownGood && !deleted.has(canaryKey)) continue;
     const next = await headWithLedger(context, head, canaryKey, commit);

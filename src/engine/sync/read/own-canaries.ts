@@ -1,10 +1,11 @@
 /** Which Canaries a Source may speak for: those whose target it may write (S21), by its spec and by what the API server says of its account. */
 
 import {
-  canaryKey,
   describe,
   type KubernetesObject,
+  keyOf,
   type NamespacedName,
+  nameOfKey,
   objectKey,
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
@@ -31,7 +32,7 @@ export async function withOwnCanaries(
   for (const plan of snapshot.plans) {
     const why = await whyNotHeld(parts, source, plan);
     if (!why) plans.push(plan);
-    else state.previous.delete(canaryKey(plan.canary));
+    else state.previous.delete(keyOf(plan.canary));
     if (!why || plan.state !== 'release') continue;
     const { object, origin } = plan.target;
     const message = `${formatOrigin(origin)}: ${describe(object)}: ${why.message}`;
@@ -87,8 +88,7 @@ function mayHoldOf(
   const answers = new Map<string, boolean>();
   const { kind, user } = writerOf(source, parts.rights);
   return (canaryKey) => {
-    const [canaryNamespace = '', name = ''] = canaryKey.split('/');
-    const target = targetOfPlan(parts, { canary: { namespace: canaryNamespace, name } });
+    const target = targetOfPlan(parts, { canary: nameOfKey(canaryKey) });
     if (whyNotAllowed(source, target, parts.rights) !== undefined) return false;
     if (kind !== 'account' || answers.has(canaryKey)) return answers.get(canaryKey) ?? true;
     answers.set(canaryKey, true);
@@ -112,8 +112,7 @@ export function announceSource(
   key: string,
   { source, problem }: { readonly source: Source | undefined; readonly problem: unknown },
 ): void {
-  const [namespace = ''] = key.split('/');
-  parts.heads.expect(key, mayHoldOf(parts, source, namespace));
+  parts.heads.expect(key, mayHoldOf(parts, source, nameOfKey(key).namespace));
   if (!source) return;
   const account = writerOf(source, parts.rights).user;
   const windows = problem === undefined ? { windows: source.spec.windows } : {};

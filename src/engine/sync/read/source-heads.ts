@@ -1,4 +1,4 @@
-import { canaryKey, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, keyOf, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type ReleaseCanary, releaseOfPlan, viewOf } from '../../../release/build.ts';
 import { recordTooLarge } from '../../../release/record.ts';
@@ -26,7 +26,7 @@ export function headsOf(
   const heads = snapshot.plans.map((plan) => {
     const head = headOf(parts, plan, reading, problems);
     const why = refusalOf(source, plan, parts.rights);
-    return [canaryKey(plan.canary), why ? waiting('NotAllowed', why) : head] as const;
+    return [keyOf(plan.canary), why ? waiting('NotAllowed', why) : head] as const;
   });
   return { heads: new Map(heads), problems };
 }
@@ -54,11 +54,11 @@ export function settledHeads(
 ): Map<string, Head> {
   const heads = new Map<string, Head>();
   // Of a Canary that is gone nothing is kept, or a file that breaks later would withhold its former target.
-  const planned = new Set(plans.map(({ canary }) => canaryKey(canary)));
+  const planned = new Set(plans.map(({ canary }) => keyOf(canary)));
   if (isWhole)
     for (const key of [...state.previous.keys()]) if (!planned.has(key)) state.previous.delete(key);
   for (const { canary, state: plan } of plans) {
-    const key = canaryKey(canary);
+    const key = keyOf(canary);
     const refused = failures.find(({ object }) => object.kind === 'Canary' && namespacedName(object) === key);
     const head = refused ? waiting('CanaryNotApplied', refused.message) : built.get(key);
     if (!head) continue;

@@ -72,7 +72,7 @@ export function targetOf(canary: KubernetesObject): KubernetesObject {
 function keyIn(namespace: string | undefined, reference: Reference | undefined): string | undefined {
   const { apiVersion, kind, name } = reference ?? {};
   if (!apiVersion || !kind || !name) return undefined;
-  return objectKey({ apiVersion, kind, metadata: namespace ? { name, namespace } : { name } });
+  return objectKey({ apiVersion, kind, namespace, name });
 }
 
 /** Whether the object is a Canary. */
@@ -85,7 +85,5 @@ export function configKeysOf(workload: KubernetesObject, which: 'all' | 'require
   const { namespace } = workload.metadata;
   return configReferences(workload)
     .filter(({ optional }) => which === 'all' || !optional)
-    .map(({ kind, name }) =>
-      objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
-    );
+    .map(({ kind, name }) => objectKey({ apiVersion: 'v1', kind, namespace, name }));
 }

@@ -2,6 +2,7 @@
 import {
   applySetIdLabel,
   groupKindsAnnotation,
+  groupOf,
   type KubernetesObject,
   namespacesAnnotation,
   tooling,
@@ -76,7 +77,7 @@ interface ParentPatch {
 
 /** `Deployment.apps`, or `ConfigMap` for the core group. */
 export function groupKindOf({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): string {
-  const group = apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
+  const group = groupOf(apiVersion);
   return group ? `${kind}.${group}` : kind;
 }
 
