@@ -258,6 +258,13 @@ export function isOwnedBy({ metadata }: KubernetesObject, canary: KubernetesObje
   return metadata.ownerReferences?.some(({ uid }) => uid === canary.metadata.uid) === true;
 }
 
+/** What controls the object: at most one of its owners does. */
+export function controllerOf(
+  object: Pick<KubernetesObject, 'metadata'> | undefined,
+): OwnerReference | undefined {
+  return object?.metadata.ownerReferences?.find(({ controller }) => controller === true);
+}
+
 /** Labels by which the watch caches find what belongs to a Canary. */
 export function ownLabels(canary: { metadata: { name: string } }): Record<string, string> {
   return { [canaryLabel]: labelValue(canary.metadata.name) };

@@ -1,7 +1,7 @@
 /** Which pods of one workload run its newest template, and which the older ones, for queries and selectors (ADR 21). */
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { controllerOf, type KubernetesObject } from '../api/kubernetes.ts';
 import { cutsPodNames } from '../api/pod-names.ts';
-import { controllerUid, currentReplicaSet, revisionHashLabel, templateHashLabel } from './pods/pods.ts';
+import { currentReplicaSet, revisionHashLabel, templateHashLabel } from './pods/pods.ts';
 import { isBeforeFirstStep } from './shared/metadata.ts';
 import type { NativeKind, RevisionPods, ViewSource } from './shared/workload-kind.ts';
 
@@ -16,7 +16,7 @@ export function revisionPods(kind: NativeKind, source: ViewSource): RevisionPods
   const value = isSeen ? kind.revision(source) : undefined;
   if (kind.kind !== 'Deployment') {
     // Pods carry their revision as a label, not in their names: they are listed.
-    const own = pods.filter((pod) => controllerUid(pod) === metadata.uid);
+    const own = pods.filter((pod) => controllerOf(pod)?.uid === metadata.uid);
     const isCurrent = (pod: KubernetesObject) =>
       value !== undefined && pod.metadata.labels?.[revisionHashLabel] === value;
     return {
@@ -27,16 +27,16 @@ export function revisionPods(kind: NativeKind, source: ViewSource): RevisionPods
   }
   // Names of pods begin with that of their ReplicaSet, unless they are cut: a pattern that also finds pods that are gone by now.
   const current = isSeen ? currentReplicaSet(workload, replicaSets) : undefined;
-  const used = new Set(pods.map(controllerUid));
+  const used = new Set(pods.map((pod) => controllerOf(pod)?.uid));
   const older = replicaSets.filter(
     (set) =>
-      controllerUid(set) === metadata.uid &&
+      controllerOf(set)?.uid === metadata.uid &&
       set.metadata.uid !== current?.metadata.uid &&
       used.has(set.metadata.uid),
   );
   const podsOf = (sets: readonly KubernetesObject[]) =>
     sets.some(({ metadata: { name } }) => cutsPodNames(name))
-      ? patternOf(pods.filter((pod) => sets.some((set) => set.metadata.uid === controllerUid(pod))))
+      ? patternOf(pods.filter((pod) => sets.some((set) => set.metadata.uid === controllerOf(pod)?.uid)))
       : patternOf(sets, '-[0-9a-z]+');
   return {
     pods: podsOf(current ? [current] : []),

@@ -3,6 +3,7 @@ import { canaryStatus, phaseOf, shareOf, toneOf } from '../../api/canary/summary
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import {
   conditionOf,
+  controllerOf,
   describe,
   isGenerated,
   type KubernetesObject,
@@ -247,7 +248,7 @@ function named({
 function ownerOf(object: KubernetesObject): string {
   const [track] = tracksOn(object);
   if (track) return `${track.tool} ${track.detail}`;
-  const controller = object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  const controller = controllerOf(object);
   return controller && controller.kind !== 'Canary' ? `${controller.kind} ${controller.name}` : '';
 }
 
@@ -258,9 +259,5 @@ function driftIn(message: string, object: KubernetesObject): string {
 }
 
 function nodeKey(object: KubernetesObject | TreeNode): string {
-  return describe(
-    'metadata' in object
-      ? (object as KubernetesObject)
-      : { ...(object as TreeNode), namespace: (object as TreeNode).namespace ?? '' },
-  );
+  return describe(object);
 }

@@ -1,5 +1,5 @@
 /** Pods of one workload that run its current template. */
-import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
+import { conditionOf, controllerOf, type KubernetesObject } from '../../api/kubernetes.ts';
 
 /** The part of a pod that is read here; what a kubelet writes may be missing at any time. */
 export interface Pod extends KubernetesObject {
@@ -55,11 +55,8 @@ export function currentPods(
   pods: readonly KubernetesObject[],
   replicaSets: readonly KubernetesObject[],
 ): Pod[] {
-  const uid = currentReplicaSet(deployment, replicaSets)?.metadata.uid;
-  return pods.filter(
-    (pod): pod is Pod =>
-      uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
-  );
+  const current = currentReplicaSet(deployment, replicaSets);
+  return current ? controlledPods(current, pods) : [];
 }
 
 /** The same for a DaemonSet, whose pods carry the hash of their ControllerRevision. None while that has not been seen yet. */
@@ -93,18 +90,18 @@ export const revisionHashLabel = 'controller-revision-hash';
  * called after it and their hash.
  */
 export function isMadeFor({ kind, metadata }: KubernetesObject, pod: KubernetesObject): boolean {
-  if (kind !== 'Deployment') return metadata.uid !== undefined && controllerUid(pod) === metadata.uid;
-  const controller = pod.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  const controller = controllerOf(pod);
+  if (kind !== 'Deployment') return metadata.uid !== undefined && controller?.uid === metadata.uid;
   const hash = pod.metadata.labels?.[templateHashLabel];
   return controller?.kind === 'ReplicaSet' && controller.name === `${metadata.name}-${hash}`;
 }
 
-/** Pods that the workload controls itself, without those that are being deleted. */
+/** Pods that the object controls itself, without those that are being deleted. */
 export function controlledPods(workload: KubernetesObject, pods: readonly KubernetesObject[]): Pod[] {
   const { uid } = workload.metadata;
   return pods.filter(
     (pod): pod is Pod =>
-      uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerUid(pod) === uid,
+      uid !== undefined && pod.metadata.deletionTimestamp === undefined && controllerOf(pod)?.uid === uid,
   );
 }
 
@@ -121,7 +118,9 @@ function currentRevision(
   daemonSet: KubernetesObject,
   controllerRevisions: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
-  const own = controllerRevisions.filter((revision) => controllerUid(revision) === daemonSet.metadata.uid);
+  const own = controllerRevisions.filter(
+    (revision) => controllerOf(revision)?.uid === daemonSet.metadata.uid,
+  );
   const numberOf = (revision: object) => Number((revision as { revision?: unknown }).revision ?? 0);
   return own.sort((left, right) => numberOf(right) - numberOf(left))[0];
 }
@@ -133,17 +132,12 @@ export function currentReplicaSet(
   deployment: KubernetesObject,
   replicaSets: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
-  const own = replicaSets.filter((replicaSet) => controllerUid(replicaSet) === deployment.metadata.uid);
+  const own = replicaSets.filter((replicaSet) => controllerOf(replicaSet)?.uid === deployment.metadata.uid);
   const named = deployment.metadata.annotations?.[revisionAnnotation];
   const revisionOf = ({ metadata }: KubernetesObject) => metadata.annotations?.[revisionAnnotation];
   if (named !== undefined) return own.find((replicaSet) => revisionOf(replicaSet) === named);
   // Somebody removed the annotation; the controller restores it at its next sync.
   return own.sort((left, right) => Number(revisionOf(right) ?? 0) - Number(revisionOf(left) ?? 0))[0];
-}
-
-/** Uid of the object that controls this one. */
-export function controllerUid({ metadata }: KubernetesObject): string | undefined {
-  return metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid;
 }
 
 /** Whether the pod's Ready condition is True. */

@@ -1,7 +1,7 @@
 /** The error of builders, for what they cannot work with. */
 
 import type { Canary } from '../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { controllerOf, describe, type KubernetesObject } from '../../api/kubernetes.ts';
 
 /** Why a Canary cannot be acted on: the named field of a workload, config or Service has to change. */
 interface Refusal {
@@ -36,7 +36,7 @@ export function refuseTarget(object: KubernetesObject | Canary, field: string, m
  * same name counts as the same one: its owner reference is replaced.
  */
 export function refuseForeign(live: KubernetesObject | undefined, canary: Canary): void {
-  const owner = live?.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  const owner = controllerOf(live);
   if (!live || !owner || owner.uid === canary.metadata.uid) return;
   if (owner.kind === canary.kind && owner.name === canary.metadata.name) return;
   throw new RefusedError({

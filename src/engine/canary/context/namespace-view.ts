@@ -1,10 +1,9 @@
 import { type Clock, sleep } from '../../../api/clock.ts';
-import { canaryLabel, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { canaryLabel, controllerOf, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { KeysOf, OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
 import { endpointSliceKind, serviceNameLabel } from '../../../workload/pods/endpoints.ts';
-import { controllerUid } from '../../../workload/pods/pods.ts';
 import { revisionKind, type ViewSource } from '../../../workload/shared/workload-kind.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
@@ -263,7 +262,7 @@ interface SideRead {
   readonly routePort?: number | undefined;
 }
 
-const controllers: KeysOf = (object) => [controllerUid(object) ?? ''];
+const controllers: KeysOf = (object) => [controllerOf(object)?.uid ?? ''];
 const services: KeysOf = ({ metadata }) => [metadata.labels?.[serviceNameLabel] ?? ''];
 
 /** What the pods of a workload are seen from: of a namespace with a thousand workloads no more than its own. */

@@ -1,6 +1,6 @@
 /** What is refused of a Canary that is, or is going to be, rolled out in place (ADR 21). */
 import type { Canary } from '../../../api/canary/canary.ts';
-import { describe, isOwnedBy, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { controllerOf, describe, isOwnedBy, type KubernetesObject } from '../../../api/kubernetes.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { primaryName, serviceNames } from '../../../workload/shared/metadata.ts';
 import { RefusedError } from '../../../workload/shared/refusal.ts';
@@ -14,8 +14,7 @@ import type { TargetOwner } from './target-owner.ts';
 export function refuseInPlace(canary: Canary, view: NamespaceView, owner: TargetOwner): void {
   refuseForeignOwner(canary, owner);
   const { name } = canary.spec.targetRef;
-  const copy = view.get(workloadKind(canary), primaryName(canary));
-  const controller = copy?.metadata.ownerReferences?.find((owner) => owner.controller === true);
+  const controller = controllerOf(view.get(workloadKind(canary), primaryName(canary)));
   if (controller?.kind !== canary.kind || controller.name !== canary.metadata.name) return;
   throw refused(
     canary,

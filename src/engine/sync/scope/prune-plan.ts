@@ -1,5 +1,11 @@
 /** What becomes of the objects of a Source that Git does not hold any more. Pure: decided from what was read, done by prune.ts. */
-import { describe, type KubernetesObject, objectKey, takenOverAnnotation } from '../../../api/kubernetes.ts';
+import {
+  controllerOf,
+  describe,
+  type KubernetesObject,
+  objectKey,
+  takenOverAnnotation,
+} from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { configKeysOf, hasNameOfCanary, isCanary, objectsOfCanary } from './canary-objects.ts';
 import { type SourceRights, whyNotAllowed } from './permissions.ts';
@@ -216,9 +222,8 @@ export function needsPruneApproval({ kind, metadata }: Pick<KubernetesObject, 'k
 }
 
 /** A controller made it and copied the labels of what it was made for, as EndpointSlices carry those of their Service. */
-export function isMadeByController({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
-  const owners = metadata.ownerReferences ?? [];
-  return kind === 'Endpoints' || owners.some(({ controller }) => controller === true);
+export function isMadeByController(object: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
+  return object.kind === 'Endpoints' || controllerOf(object) !== undefined;
 }
 
 /** More than this share of the objects at once is asked for (S25)... */
