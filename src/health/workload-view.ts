@@ -164,3 +164,14 @@ export function reachableCanaryPods(view: WorkloadView | undefined): number {
 export function canaryServes(view: WorkloadView | undefined): boolean {
   return view !== undefined && (view.observed ? view.updatedReadyReplicas : view.readyReplicas) > 0;
 }
+
+/** The number of pods the primary should have; undefined if Git gives none and it has some. */
+export function wantedPods({
+  wantedReplicas,
+  desiredReplicas,
+  followsNodes,
+}: WorkloadView): number | undefined {
+  if (followsNodes) return undefined;
+  if (wantedReplicas !== undefined) return wantedReplicas;
+  return desiredReplicas === 0 ? 1 : undefined;
+}

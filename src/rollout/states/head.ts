@@ -4,10 +4,23 @@ import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { conditionOf } from '../../api/kubernetes.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { stamp } from '../../api/time.ts';
+import { canaryServes, servingPods } from '../../health/workload-view.ts';
 import { hasHooks } from '../checks.ts';
-import { type Context, SETTLE_MS, withLastChanges } from '../context.ts';
-import { act, combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
-import { type RunState, trialState, without } from '../state.ts';
+import { type Context, SETTLE_MS, sinceProgressMs, withLastChanges, withProgress } from '../context.ts';
+import {
+  act,
+  combine,
+  type Effects,
+  emit,
+  enter,
+  type Next,
+  note,
+  type Outcome,
+  stall,
+  wake,
+} from '../outcome.ts';
+import { type RunState, type StateOf, trialState, without, withRun } from '../state.ts';
+import { canaryMayServe, hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
 import { headForRun, untilWindowOpens, windowWaitMs } from '../windows.ts';
 import {
   describeRelease,
@@ -83,6 +96,36 @@ export function newerRevision(context: Context, state: RunState): ReleaseView | 
   const known = [isUntried ? undefined : run.digest, run.rollback?.digest, context.good?.digest];
   if (!head || known.includes(head.digest)) return undefined;
   return rejectionOf(context, head.digest) !== undefined ? undefined : head;
+}
+
+/** Where a release is tried that does not wait for the last-known-good; with `waits` it is not tried yet. */
+export interface PlaceToTry<S extends RunState = StateOf<'Held' | 'RevertFailed'>> {
+  readonly state: S;
+  readonly side: Side;
+  readonly waits?: Effects | undefined;
+  readonly next?: Next | undefined;
+}
+
+/**
+ * On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can: also if the canary did not get
+ * the pods for all traffic before the deadline.
+ */
+export function sideToTry<S extends StateOf<'Held' | 'RevertFailed'>>(
+  context: Context,
+  before: S,
+): PlaceToTry<S> {
+  const { world, plan } = context;
+  const isCanaryServing = canaryServes(world.target) && canaryMayServe(context, before.run);
+  const standsIn = isCanaryServing && hasArrived(context, before.run, 'canary');
+  const state = withRun(before, withProgress(context, before.run, world.target));
+  const side = standsIn || servingPods(world.primary) === 0 ? 'primary' : 'canary';
+  const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, state.run);
+  if (!isCanaryServing || standsIn || (!isAllOn(context, 'canary') && leftMs <= 0)) return { state, side };
+  const next = {
+    action: 'it is tried once the canary carries all traffic, or without that',
+    timeMs: leftMs > 0 ? world.nowMs + leftMs : undefined,
+  };
+  return { state, side, next, waits: combine(routeNote(context, state.run), wake(leftMs)) };
 }
 
 /** Bookkeeping of a release that begins now. */

@@ -35,7 +35,7 @@ import {
   revertTarget,
   soundRecord,
 } from '../world.ts';
-import { admit, newerRevision } from './head.ts';
+import { admit, newerRevision, type PlaceToTry, sideToTry } from './head.ts';
 import {
   applyPrimary,
   isChanging,
@@ -44,7 +44,6 @@ import {
   restoreTemplate,
   whyIncomplete,
 } from './restore.ts';
-import { type PlaceToTry, sideToTry } from './reverting.ts';
 import { failDead, failVerification, revert, startRevert } from './transitions.ts';
 
 type Held = StateOf<'Held'>;

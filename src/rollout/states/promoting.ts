@@ -1,4 +1,4 @@
-import { diagnose } from '../../health/diagnosis.ts';
+import { type Diagnosis, diagnose, sentence } from '../../health/diagnosis.ts';
 import { whyNotReady } from '../../health/readiness.ts';
 import {
   type Context,
@@ -22,7 +22,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { isWaitingPointless } from '../post-promotion.ts';
+import { canaryState, decidePromotion, isWaitingPointless } from '../post-promotion.ts';
 import { type StateOf, standingStill, without, withRun } from '../state.ts';
 import {
   canaryMayServe,
@@ -47,7 +47,7 @@ import {
   restoreTemplate,
   whyIncomplete,
 } from './restore.ts';
-import { end, failDead, failPromotion } from './transitions.ts';
+import { end, failDead, hold, revert } from './transitions.ts';
 
 /** Traffic before the primary is written. */
 export function promotingPrefers(context: Context, { run }: StateOf<'Promoting'>): Preference {
@@ -121,9 +121,10 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   // Once it is ready its deadline is over; what becomes of it later has another one.
   if (isComplete(context)) return shift(context, { ...before, run: standingStill(before.run) });
   const { progressDeadlineMs, onFailure } = plan.postPromotion;
-  const isPointless = onFailure === 'auto' && isWaitingPointless(diagnose(primary, world.target));
+  const diagnosis = diagnose(primary, world.target);
+  const isPointless = onFailure === 'auto' && isWaitingPointless(diagnosis);
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
-  if (isPointless || leftMs <= 0) return failPromotion(context, state);
+  if (isPointless || leftMs <= 0) return failPromotion(context, state, diagnosis);
   const again = restoreTemplate(context, run.digest);
   if (again) return stay(state, again, wake(leftMs));
   const statusNote = note(
@@ -135,6 +136,20 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
     },
   );
   return stay(state, statusNote, wake(leftMs));
+}
+
+/** By onFailure: revert at once; hold; or, for auto, hold while the canary with the same digest is healthy, and revert if it is not, or shows the same fault. */
+function failPromotion(context: Context, state: StateOf<'Converging'>, diagnosis: Diagnosis): Outcome {
+  const { plan, world } = context;
+  const failure = {
+    reason: 'PrimaryNotReady' as const,
+    finding: whyIncomplete(context, sentence(diagnosis, world.primary)),
+    control: false,
+    cause: diagnosis.cause,
+  };
+  const canary = canaryState(world, state.run.digest, plan.canaryReadyPercent, diagnosis);
+  const { action } = decidePromotion(plan.postPromotion.onFailure, canary);
+  return action === 'revert' ? revert(context, state, failure) : hold(context, state, failure);
 }
 
 /** The primary is ready: traffic moves to it, by stepWeightPromotion per interval, and is read back (S8). */

@@ -6,7 +6,7 @@ import { conditionOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { hasConverged } from '../../health/readiness.ts';
-import { canaryServes, servingPods, type WorkloadView } from '../../health/workload-view.ts';
+import { canaryServes, servingPods, wantedPods } from '../../health/workload-view.ts';
 import type { Context } from '../context.ts';
 import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
 import { fullSize, resumeReplicas } from '../traffic/traffic.ts';
@@ -109,17 +109,6 @@ function whyKeptBack(context: Context): string | undefined {
   const [back] = scalePrimaryBack(context);
   if (!primary || back?.type !== 'ScalePrimary') return undefined;
   return `${primary.name} has ${primary.desiredReplicas} of ${back.replicas} pods: something else sets their number`;
-}
-
-/** The number of pods the primary should have; undefined if Git gives none and it has some. */
-export function wantedPods({
-  wantedReplicas,
-  desiredReplicas,
-  followsNodes,
-}: WorkloadView): number | undefined {
-  if (followsNodes) return undefined;
-  if (wantedReplicas !== undefined) return wantedReplicas;
-  return desiredReplicas === 0 ? 1 : undefined;
 }
 
 /**

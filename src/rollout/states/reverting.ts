@@ -3,7 +3,7 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { causeOf } from '../../health/diagnosis.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
-import { canaryServes, servingPods } from '../../health/workload-view.ts';
+import { canaryServes } from '../../health/workload-view.ts';
 import { check } from '../checks.ts';
 import {
   type Context,
@@ -20,7 +20,6 @@ import {
   type Effects,
   emit,
   enter,
-  type Next,
   note,
   type Outcome,
   type Preference,
@@ -28,9 +27,8 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { type RunState, type State, type StateOf, withRun } from '../state.ts';
+import { type State, type StateOf, withRun } from '../state.ts';
 import {
-  canaryMayServe,
   fullSize,
   hasArrived,
   isAllOn,
@@ -49,9 +47,8 @@ import {
   type ReleaseView,
   type RevertCause,
   type Run,
-  type Side,
 } from '../world.ts';
-import { admit, endedByGit, newerRevision } from './head.ts';
+import { admit, endedByGit, newerRevision, sideToTry } from './head.ts';
 import { applyPrimary, recreatedCanary, recreatedPrimary } from './restore.ts';
 import { end, hold, rejectionFor } from './transitions.ts';
 
@@ -367,36 +364,6 @@ function tryNewer(
   const { state, side, waits } = sideToTry(context, before);
   if (waits) return stay(state, statusNote, waits);
   return admit(context, newer, { side, before: state.run });
-}
-
-/** Where a release is tried that does not wait for the last-known-good; with `waits` it is not tried yet. */
-export interface PlaceToTry<S extends RunState = StateOf<'Held' | 'RevertFailed'>> {
-  readonly state: S;
-  readonly side: Side;
-  readonly waits?: Effects | undefined;
-  readonly next?: Next | undefined;
-}
-
-/**
- * On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can: also if the canary did not get
- * the pods for all traffic before the deadline.
- */
-export function sideToTry<S extends RevertFailed | StateOf<'Held'>>(
-  context: Context,
-  before: S,
-): PlaceToTry<S> {
-  const { world, plan } = context;
-  const isCanaryServing = canaryServes(world.target) && canaryMayServe(context, before.run);
-  const standsIn = isCanaryServing && hasArrived(context, before.run, 'canary');
-  const state = withRun(before, withProgress(context, before.run, world.target));
-  const side = standsIn || servingPods(world.primary) === 0 ? 'primary' : 'canary';
-  const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, state.run);
-  if (!isCanaryServing || standsIn || (!isAllOn(context, 'canary') && leftMs <= 0)) return { state, side };
-  const next = {
-    action: 'it is tried once the canary carries all traffic, or without that',
-    timeMs: leftMs > 0 ? world.nowMs + leftMs : undefined,
-  };
-  return { state, side, next, waits: combine(routeNote(context, state.run), wake(leftMs)) };
 }
 
 /** The last-known-good became ready: the release ends as was decided. */

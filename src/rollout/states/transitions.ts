@@ -1,10 +1,9 @@
 /** How a release leaves its state: it ends, is held, or the primary is reverted to the last-known-good (design section 5). */
 import type { RolloutReason } from '../../api/reasons.ts';
-import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
 import { type Context, withProgressReset } from '../context.ts';
 import { combine, type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
-import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
+import { decideVerification, sharedCause } from '../post-promotion.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
 import {
   describeRelease,
@@ -14,7 +13,6 @@ import {
   type Run,
   revertTarget,
 } from '../world.ts';
-import { whyIncomplete } from './restore.ts';
 
 /** Decides how a release ends. A rejection counts from then on, before it is written to its Secret (S14). */
 export function end(
@@ -107,24 +105,6 @@ export function startRevert(
     ...emit('Warning', 'Reverting', `the primary is reverted to ${describeRelease(good)}: ${cause.finding}`),
     rejects: cause.reject ? rejectionFor(run, cause.reason, diagnosed) : [],
   });
-}
-
-/**
- * The primary did not become ready with the release. By onFailure: revert at once; hold; or, for auto, hold while the canary with the same
- * digest is healthy, and revert if it is not, or shows the same fault.
- */
-export function failPromotion(context: Context, state: RunState): Outcome {
-  const { plan, world } = context;
-  const diagnosis = diagnose(world.primary, world.target);
-  const failure: Failure = {
-    reason: 'PrimaryNotReady',
-    finding: whyIncomplete(context, sentence(diagnosis, world.primary)),
-    control: false,
-    cause: diagnosis.cause,
-  };
-  const canary = canaryState(world, state.run.digest, plan.canaryReadyPercent, diagnosis);
-  const { action } = decidePromotion(plan.postPromotion.onFailure, canary);
-  return action === 'revert' ? revert(context, state, failure) : hold(context, state, failure);
 }
 
 /** Checks failed with all traffic on the primary: auto reverts at once. */

@@ -8,10 +8,10 @@ import { ALL, combine, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import type { RunState, State, StateKind, StateOf } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
-import { admit } from '../states/head.ts';
+import { admit, type PlaceToTry, sideToTry } from '../states/head.ts';
 import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
-import { isGoodBack, type PlaceToTry, sideToTry } from '../states/reverting.ts';
+import { isGoodBack } from '../states/reverting.ts';
 import { isOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { untilResumed, windowWaitMs } from '../windows.ts';
 import {
