@@ -6,11 +6,11 @@ import { listNames } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, isTrackOf } from '../engine/sync/scope/former-owner.ts';
 import { tracksOn } from '../engine/tracks.ts';
-import { changesBetween, deleteField, edited, type Files, identityOf, setField } from './edit.ts';
+import { changesBetween, deleteField, edited, type Files, setField } from './edit.ts';
 import { type MoveFacts, pruneAfterAnnotation } from './facts.ts';
-import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';
+import { applyCommands, isReleased, releaseCommands, shellLine, showCommands } from './kubectl.ts';
 import { type Finding, finding, isObserved, type Step } from './steps.ts';
-import { type Placed, withoutPlaced, withSiblingFile } from './tree.ts';
+import { type Placed, withoutPlaced, withPlacedEdited, withSiblingFile } from './tree.ts';
 
 /** What one way back is about. */
 interface FromSourceInput {
@@ -40,10 +40,9 @@ export interface FromSourceTool {
 export function fromSourceSteps(tool: FromSourceTool, input: FromSourceInput): Step[] {
   const { files, source, owner, wanted, former } = input;
   const { kind, namespace, name } = former;
-  const held = source ? withSourceHeld(files, source) : files;
-  let given = held;
-  if (owner) given = edited(held, owner.origin.file, identityOf(owner.object), tool.resume);
-  else if (wanted.length > 0)
+  const held = withPlacedEdited(files, source, holdSource);
+  let given = withPlacedEdited(held, owner, tool.resume);
+  if (!owner && wanted.length > 0)
     given = withSiblingFile(held, ownerFile(input), wanted, basename(sourceFile(input)));
   const taken = source ? withoutPlaced(given, [source]) : given;
   const pruning = edited(taken, ownerFile(input), { kind, namespace, name }, (document) => {
@@ -90,7 +89,7 @@ function takeOverStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 
     requires: [holdfastStopped(input)],
     ends: tookOver(tool, input),
     commands: applyCommands(input.facts, ownerFile(input)),
-    verify: verify(input),
+    verify: showCommands(input.facts, input.former),
   };
 }
 
@@ -148,7 +147,7 @@ function pruningStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, '
       ),
     ],
     commands: applyCommands(input.facts, ownerFile(input)),
-    verify: verify(input),
+    verify: showCommands(input.facts, input.former),
   };
 }
 
@@ -180,15 +179,6 @@ function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
   ];
 }
 
-function verify({ facts, former: { kind, namespace, name } }: FromSourceInput): string[] {
-  const plural =
-    kind === 'Application' ? 'applications.argoproj.io' : 'kustomizations.kustomize.toolkit.fluxcd.io';
-  return [
-    ...(facts?.parent ? [facts.parent.look] : []),
-    shellLine('kubectl', '-n', namespace, 'get', plural, name),
-  ];
-}
-
 /** Where the Source is; empty: nowhere in the tree. */
 function sourceFile({ source }: FromSourceInput): string {
   return source?.origin.file ?? '';
@@ -202,14 +192,12 @@ function ownerFile(input: FromSourceInput): string {
   );
 }
 
-/** With a Source that neither applies nor deletes; an annotation says whether it pruned. */
-function withSourceHeld(files: Files, { object, origin }: Placed): Files {
-  return edited(files, origin.file, identityOf(object), (document) => {
-    if ((object as Source).spec.prune === true)
-      setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
-    document.setIn(['spec', 'prune'], false);
-    document.setIn(['spec', 'suspend'], true);
-  });
+/** The Source neither applies nor deletes; an annotation says whether it pruned. */
+function holdSource(document: Document, { object }: Placed): void {
+  if ((object as Source).spec.prune === true)
+    setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
+  document.setIn(['spec', 'prune'], false);
+  document.setIn(['spec', 'suspend'], true);
 }
 
 /** Whether the move was begun with a Source that prunes. */

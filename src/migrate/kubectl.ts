@@ -1,5 +1,6 @@
 /** Commands for a person to run. Pure. */
 import { groupOf, type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
+import type { FormerOwner } from '../engine/sync/scope/former-owner.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import {
   type ManagedFieldsEntry,
@@ -18,6 +19,22 @@ export function shellLine(...words: readonly string[]): string {
 /** Commands that apply a file; none where another object applies it. */
 export function applyCommands(facts: MoveFacts | undefined, file: string | undefined): string[] {
   return facts && !facts.parent && file ? [shellLine('kubectl', 'apply', '-f', file)] : [];
+}
+
+/** The tools' kinds as kubectl takes them. */
+export const resources: Readonly<Record<FormerOwner['kind'], string>> = {
+  Kustomization: 'kustomizations.kustomize.toolkit.fluxcd.io',
+  Application: 'applications.argoproj.io',
+};
+
+/** Commands that show the other tool's object, once what applies it has looked. */
+export function showCommands(
+  facts: MoveFacts | undefined,
+  { kind, namespace, name }: FormerOwner,
+  ...more: readonly string[]
+): string[] {
+  const look = facts?.parent ? [facts.parent.look] : [];
+  return [...look, shellLine('kubectl', '-n', namespace, 'get', resources[kind], name, ...more)];
 }
 
 // What Holdfast leaves on objects that another tool has taken over. Pure.

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import type { Document } from 'yaml';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { FormerOwner } from '../engine/sync/scope/former-owner.ts';
 import { isKustomization } from '../render/build/collect.ts';
@@ -7,7 +8,7 @@ import { type FileProblem, formatProblem, type Origin } from '../render/rendered
 import { decodeText } from '../render/yaml/documents.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import { readLocalFiles } from '../review/local-files.ts';
-import { type Files, identityOf, listed, withoutDocument } from './edit.ts';
+import { edited, type Files, identityOf, listed, withoutDocument } from './edit.ts';
 
 /** An object of the tree, and where it is. */
 export interface Placed {
@@ -104,6 +105,17 @@ export function withSiblingFile(
   const added = new Map([...files, [file, objects.map(writeYaml).join('---\n')]]);
   const kustomization = kustomizationFor(files, file);
   return kustomization ? listed(added, kustomization, { entry: basename(file), sibling }) : added;
+}
+
+/** The files with the document of one object changed; the same files where there is none. */
+export function withPlacedEdited(
+  files: Files,
+  placed: Placed | undefined,
+  edit: (document: Document, placed: Placed) => void,
+): Files {
+  if (!placed) return files;
+  const { object, origin } = placed;
+  return edited(files, origin.file, identityOf(object), (document) => edit(document, placed));
 }
 
 /** The files without these documents; a file that held nothing else goes, also from the kustomization of its folder. */

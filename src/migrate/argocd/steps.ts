@@ -1,13 +1,13 @@
 /** What a move between Argo CD and a Source changes in an Application. Pure. */
 import { type Document, isSeq } from 'yaml';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { deleteField, edited, type Files, identityOf, setField } from '../edit.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { deleteField, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
-import { applyCommands, shellLine } from '../kubectl.ts';
+import { applyCommands, resources, shellLine, showCommands } from '../kubectl.ts';
 import { finding, isSameField, missingInFile, whyMissingInFile } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
-import type { Placed } from '../tree.ts';
+import { type Placed, withPlacedEdited } from '../tree.ts';
 import { noPrune, prunesByItself, type SyncPolicy } from './source.ts';
 
 /** With it, deleting the Application deletes everything that it applied. */
@@ -24,23 +24,18 @@ interface ApplicationSpec {
 export const argoToSource: ToSourceTool = {
   hold: (input) => [suspendStep(input)],
   safe: ({ facts, former }) => [
-    finding(
-      facts,
-      `Application ${former.namespace}/${former.name} neither applies nor deletes`,
-      ({ owner }) => {
-        return whyItActs(owner) ?? true;
-      },
-    ),
+    finding(facts, `${describe(former)} neither applies nor deletes`, ({ owner }) => {
+      return whyItActs(owner) ?? true;
+    }),
   ],
   also: () => [],
   // `argocd app delete` would put the finalizer back.
-  remove: ({ namespace, name }) =>
-    shellLine('kubectl', '-n', namespace, 'delete', 'applications.argoproj.io', name),
+  remove: ({ kind, namespace, name }) =>
+    shellLine('kubectl', '-n', namespace, 'delete', resources[kind], name),
 };
 
 function suspendStep(input: ToSourceInput): HoldStep {
   const { facts, former, owner } = input;
-  const { namespace, name } = former;
   return {
     title: 'stop Argo CD from applying and deleting',
     requires: [
@@ -69,7 +64,7 @@ function suspendStep(input: ToSourceInput): HoldStep {
         );
       }),
     ],
-    edit: (files) => edit(files, owner, hold),
+    edit: (files) => withPlacedEdited(files, owner, hold),
     ends: [
       finding(
         facts,
@@ -80,10 +75,7 @@ function suspendStep(input: ToSourceInput): HoldStep {
       ),
     ],
     commands: [...applyCommands(facts, owner?.origin.file), ...finalizerCommands(input)],
-    verify: [
-      ...(facts?.parent ? [facts.parent.look] : []),
-      shellLine('kubectl', '-n', namespace, 'get', 'applications.argoproj.io', name, '-o', 'yaml'),
-    ],
+    verify: showCommands(facts, former, '-o', 'yaml'),
   };
 }
 
@@ -93,8 +85,8 @@ function finalizerCommands({ facts, former, owner }: ToSourceInput): string[] {
   const inGit = owner?.object.metadata.finalizers ?? [];
   if (!live.some((one) => cascade.test(one)) || inGit.some((one) => cascade.test(one))) return [];
   const patch = { metadata: { finalizers: live.filter((one) => !cascade.test(one)) } };
-  const { namespace, name } = former;
-  const which = ['-n', namespace, 'patch', 'applications.argoproj.io', name];
+  const { kind, namespace, name } = former;
+  const which = ['-n', namespace, 'patch', resources[kind], name];
   return [shellLine('kubectl', ...which, '--type=merge', '-p', JSON.stringify(patch))];
 }
 
@@ -140,16 +132,6 @@ function withoutOptions(document: Document, isGone: (option: string) => boolean)
   const options = isSeq(list) ? (list.toJSON() as unknown[]).map(String) : [];
   for (const [index, option] of [...options.entries()].reverse())
     if (isGone(option)) deleteField(document, [...optionsPath, index]);
-}
-
-function edit(
-  files: Files,
-  owner: Placed | undefined,
-  change: (document: Document, owner: Placed) => void,
-): Files {
-  if (!owner) return files;
-  const { object, origin } = owner;
-  return edited(files, origin.file, identityOf(object), (document) => change(document, owner));
 }
 
 /** Argo CD, which takes objects back from a Source. */

@@ -1,16 +1,13 @@
 /** What a move between Flux and a Source changes in a Kustomization. Pure. */
-import type { Document } from 'yaml';
-import { isRecord, type KubernetesObject, liveCondition } from '../../api/kubernetes.ts';
+import { describe, isRecord, type KubernetesObject, liveCondition } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
-import { edited, type Files, identityOf, setField } from '../edit.ts';
+import { setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
-import { applyCommands, shellLine } from '../kubectl.ts';
+import { applyCommands, resources, shellLine, showCommands } from '../kubectl.ts';
 import { type Finding, finding, isObserved, isSameField, missingInFile, whyMissingInFile } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
-import type { Placed } from '../tree.ts';
-
-const resource = 'kustomizations.kustomize.toolkit.fluxcd.io';
+import { type Placed, withPlacedEdited } from '../tree.ts';
 
 type Spec = Readonly<Record<string, unknown>>;
 
@@ -26,19 +23,16 @@ export function fluxToSource(repository: Placed | undefined): ToSourceTool {
     hold: (input) => [pruningOffStep(input, repository), suspendStep(input)],
     // The Kustomization may be deleted then: Flux deletes nothing with it.
     safe: (input) => [
-      finding(
-        input.facts,
-        `Kustomization ${input.former.namespace}/${input.former.name} neither applies nor deletes`,
-        ({ owner }) => {
-          if (!owner) return true;
-          return whyItDeletes(owner) ?? (specOf(owner).suspend === true || 'it is not suspended');
-        },
-      ),
+      finding(input.facts, `${describe(input.former)} neither applies nor deletes`, ({ owner }) => {
+        if (!owner) return true;
+        return whyItDeletes(owner) ?? (specOf(owner).suspend === true || 'it is not suspended');
+      }),
       // One that never pruned has passed the first step without it.
       sameFinding(input, repository),
     ],
     also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
-    remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
+    remove: ({ kind, namespace, name }) =>
+      shellLine('kubectl', '-n', namespace, 'delete', resources[kind], name),
   };
 }
 
@@ -61,11 +55,11 @@ function pruningOffStep(input: ToSourceInput, repository: Placed | undefined): H
       }),
     ],
     edit: (files) =>
-      edit(files, owner, (document, spec) => {
-        if (spec.prune === true)
-          setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
+      withPlacedEdited(files, owner, (document, { object }) => {
+        const { prune, deletionPolicy } = specOf(object);
+        if (prune === true) setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
         document.setIn(['spec', 'prune'], false);
-        if (spec.deletionPolicy !== undefined) document.setIn(['spec', 'deletionPolicy'], 'Orphan');
+        if (deletionPolicy !== undefined) document.setIn(['spec', 'deletionPolicy'], 'Orphan');
       }),
     ends: [
       finding(
@@ -80,16 +74,16 @@ function pruningOffStep(input: ToSourceInput, repository: Placed | undefined): H
       ),
     ],
     commands: applyCommands(facts, owner?.origin.file),
-    verify: verify(input),
+    verify: showCommands(facts, former),
   };
 }
 
 function suspendStep(input: ToSourceInput): HoldStep {
-  const { facts, owner } = input;
+  const { facts, former, owner } = input;
   return {
     title: 'stop Flux from applying',
     requires: [],
-    edit: (files) => edit(files, owner, (document) => document.setIn(['spec', 'suspend'], true)),
+    edit: (files) => withPlacedEdited(files, owner, (document) => document.setIn(['spec', 'suspend'], true)),
     ends: [
       finding(facts, 'it is suspended, and no apply is in progress', ({ owner: live }) => {
         if (!live) return true;
@@ -98,7 +92,7 @@ function suspendStep(input: ToSourceInput): HoldStep {
       }),
     ],
     commands: applyCommands(facts, owner?.origin.file),
-    verify: verify(input),
+    verify: showCommands(facts, former),
   };
 }
 
@@ -145,23 +139,6 @@ function whyNotAsInFile(
 
 function specOf(object: KubernetesObject): KustomizationSpec {
   return (object.spec ?? {}) as KustomizationSpec;
-}
-
-function edit(
-  files: Files,
-  owner: Placed | undefined,
-  change: (document: Document, spec: KustomizationSpec) => void,
-): Files {
-  if (!owner) return files;
-  const { object, origin } = owner;
-  return edited(files, origin.file, identityOf(object), (document) => change(document, specOf(object)));
-}
-
-function verify({ former: { namespace, name }, facts }: ToSourceInput): string[] {
-  return [
-    ...(facts?.parent ? [facts.parent.look] : []),
-    shellLine('kubectl', '-n', namespace, 'get', resource, name),
-  ];
 }
 
 /** Flux, which takes objects back from a Source. */
