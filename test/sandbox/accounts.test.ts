@@ -7,6 +7,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -199,7 +200,7 @@ async function promotedWithoutSource(
   await meanwhile(app);
   bed.sandbox.requests.clear();
   await waitForPhase(bed, 'Succeeded');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   const applied = bed.sandbox.requests
     .writes()
     .filter(({ path, query }) => /\/deployments\/web-primary$/.test(path) && query.includes('force='));

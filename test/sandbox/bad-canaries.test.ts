@@ -11,6 +11,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  primaryImage,
   startBed,
   statusOf,
   waitForPhase,
@@ -223,7 +224,7 @@ test('bad Canaries say what is wrong, by condition and event, and stop nobody el
 
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('the longest names that are allowed are rolled out', async () => {

@@ -7,6 +7,7 @@ import {
   eventually,
   imageOf,
   isNotIdle,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -130,7 +131,7 @@ test('a broken file is named with its line, freezes what it holds, and nothing e
   });
   expect(await sourceCondition('Rendered', 'InvalidManifests')).toMatch(/other\.json:\d/);
   await waitForPhase(bed, 'Succeeded');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'other-primary'))).toBe('shop/other:1');
 });
 

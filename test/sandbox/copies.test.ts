@@ -7,8 +7,8 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   isNotIdle,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -34,7 +34,7 @@ test('a second copy does nothing until the first one hands the Lease back, then 
   await waitForPhase(bed, 'Progressing');
   await first.drain();
   await waitForPhase(bed, 'Succeeded');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('a restarted copy writes nothing when everything is as it was', async () => {

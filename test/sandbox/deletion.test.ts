@@ -7,8 +7,8 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   onGateway,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -77,7 +77,7 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
   await bed.send('POST', path, JSON.parse(canary({ spec: { skipAnalysis: true } })));
   await waitForPhase(bed, 'Succeeded');
   await eventually('v2 is promoted over v1 from its record', async () => {
-    const image = imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+    const image = await primaryImage(bed);
     return image === 'shop/web:2' && statusOf(await bed.canary()).phase === 'Succeeded';
   });
 });
@@ -253,7 +253,7 @@ test('a primary that was left behind is taken over by a Canary of the same name,
   await waitForPhase(bed, 'Succeeded');
   await bed.commit('v2', { 'web.json': withConfig('shop/web:2') });
   await eventually('v2 is promoted', async () => {
-    const image = imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+    const image = await primaryImage(bed);
     return image === 'shop/web:2' && statusOf(await bed.canary()).phase === 'Succeeded';
   });
   sampler.stop();

@@ -7,6 +7,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -28,7 +29,7 @@ test('v1 becomes the primary, v2 goes through its analysis and is promoted', asy
   await createSource(bed);
   await bed.start();
   await waitForPhase(bed, 'Initialized');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   const first = statusOf(await bed.canary());
   expect(first.lastPromotedCommit).toBe(v1);
   await eventually('the canary rests', async () => (await replicasOf('web')) === 0);
@@ -38,7 +39,7 @@ test('v1 becomes the primary, v2 goes through its analysis and is promoted', asy
   expect(await replicasOf('web')).toBe(0);
   const second = statusOf(await bed.canary());
   expect(second.lastPromotedCommit).toBe(v2);
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   await eventually('the Source is ready at v2', async () => {
     const source = await bed.source();
     return condition(source, 'Ready')?.status === 'True' && statusOf(source).appliedCommit === v2;

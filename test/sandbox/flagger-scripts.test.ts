@@ -8,8 +8,8 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   onGateway,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -72,10 +72,6 @@ async function begin(files: Record<string, string>): Promise<void> {
   await waitForPhase(bed, 'Initialized');
 }
 
-async function primaryImage(kind = 'Deployment'): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', kind, 'web-primary'));
-}
-
 /** The selector of the Service that users call. */
 async function apexSelector(): Promise<unknown> {
   return ((await bed.get('v1', 'Service', 'web'))?.spec as { selector?: unknown } | undefined)?.selector;
@@ -98,11 +94,11 @@ test('2: contour promotes after an acceptance test, stops errors, and plays an A
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
   expect(hooks.seen('pre-rollout')).toHaveLength(1);
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 
   await bed.commit('v3', { 'web.json': deployment('shop/web:3', { env: { ERROR_PERCENT: '50' } }) });
   await waitForPhase(bed, 'Failed');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(statusOf(await bed.canary())).toMatchObject({ canaryWeight: 0 });
 
   await bed.commit('A/B', {
@@ -110,7 +106,7 @@ test('2: contour promotes after an acceptance test, stops errors, and plays an A
     'canary.json': canary({ spec, analysis: { iterations: 5, match: insiders } }),
   });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:4');
+  expect(await primaryImage(bed)).toBe('shop/web:4');
 });
 
 test('3: gatewayapi promotes by templates for errors and latency, and stops what answers too late', async () => {
@@ -121,12 +117,12 @@ test('3: gatewayapi promotes by templates for errors and latency, and stops what
   expect(await apexSelector()).toEqual({ app: 'web-primary' });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   await bed.commit('v3', { 'web.json': deployment('shop/web:3', { env: { DELAY_MS: '900' } }) });
   await waitForPhase(bed, 'Failed');
   const { incidents } = statusOf(await bed.canary()) as { incidents?: Array<{ finding?: string }> };
   expect(incidents?.[0]?.finding).toContain('latency 9');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('4: gatewayapi blue/green mirrors during five iterations after a smoke test, with a metric of its own bound', async () => {
@@ -145,7 +141,7 @@ test('4: gatewayapi blue/green mirrors during five iterations after a smoke test
     return JSON.stringify(route?.spec).includes('RequestMirror');
   });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(hooks.seen('pre-rollout')).toHaveLength(1);
   expect(hooks.seen('rollout').length).toBeGreaterThanOrEqual(5);
 });
@@ -161,7 +157,7 @@ test('5: gatewayapi plays ten iterations of an A/B test by header', async () => 
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('the tenth iteration', async () => statusOf(await bed.canary()).iterations === 10);
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('9: skipAnalysis promotes at once; an image that does not exist fails, and the primary keeps its pod', async () => {
@@ -171,11 +167,11 @@ test('9: skipAnalysis promotes at once; an image that does not exist fails, and 
   });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1 }) });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   const pods = await uidsOfPrimaryPods();
   await bed.commit('v3', { 'web.json': deployment('missing/web:3', { replicas: 1 }) });
   await waitForPhase(bed, 'Failed');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(await uidsOfPrimaryPods()).toEqual(pods);
 });
 
@@ -216,7 +212,7 @@ test('14: kubernetes keeps Flux away, takes labels by prefix, and promotes after
   await waitForPhase(bed, 'Waiting');
   hooks.answer('confirm-rollout', 200);
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(hooks.seen('pre-rollout')).toHaveLength(1);
 });
 
@@ -234,7 +230,7 @@ test('15: a DaemonSet is promoted, and its pods are back on every node when the 
   expect((await bed.canary())?.metadata.finalizers).toEqual(['finalizer.flagger.app']);
   await bed.commit('v2', { 'web.json': daemonSet('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage('DaemonSet')).toBe('shop/web:2');
+  expect(await primaryImage(bed, 'web', 'DaemonSet')).toBe('shop/web:2');
   await bed.commit('without a Canary', { 'canary.json': null });
   await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
   await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
@@ -273,7 +269,7 @@ test('16: the primary has a copy of the HorizontalPodAutoscaler, which follows i
   await eventually('the copy follows', async () =>
     JSON.stringify(await copy()).includes('"averageUtilization":50'),
   );
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('21: going back restarts nothing, the same bad release is not tried again, and another template is', async () => {
@@ -302,7 +298,7 @@ test('21: going back restarts nothing, the same bad release is not tried again, 
   mended.spec.template.metadata.annotations = { 'example.com/attempt': '2' };
   await bed.commit('another template', { 'web.json': JSON.stringify(mended) });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('a tracked ConfigMap that the API server does not give is named, and the release goes on when it does', async () => {

@@ -10,7 +10,7 @@ import {
   condition,
   deployment,
   eventually,
-  imageOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -54,10 +54,6 @@ async function frozen(): Promise<string | undefined> {
   return found?.status === 'True' ? found.reason : found?.status;
 }
 
-async function primaryImage(): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-}
-
 test('a freeze that comes back holds a Canary without a Source, from when it begins until it ends', async () => {
   const { stdout } = await frozenDaily(20_000);
   expect(stdout).toContain('frozen for 1m each time at');
@@ -70,10 +66,10 @@ test('a freeze that comes back holds a Canary without a Source, from when it beg
   await applied('shop/web:2');
   await waitForPhase(bed, 'Waiting');
   expect(statusOf(await bed.canary()).next).toMatchObject({ time: expect.any(String) });
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 
   await waitForPhase(bed, 'Succeeded');
-  expect([await primaryImage(), await frozen()]).toEqual(['shop/web:2', 'False']);
+  expect([await primaryImage(bed), await frozen()]).toEqual(['shop/web:2', 'False']);
 });
 
 test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it alone unless it is meant', async () => {
@@ -84,7 +80,7 @@ test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it a
   await eventually('starts are frozen', async () => (await frozen()) === 'StartsFrozen');
   await applied('shop/web:3');
   await waitForPhase(bed, 'Waiting');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 
   const place = { namespace: 'shop', ownNamespace: 'default' };
   const scope = { ...place, selector: undefined, format: 'text' as const };
@@ -93,7 +89,7 @@ test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it a
   );
   await unfreeze(connection.client, { ...scope, scheduled: true });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
 test('unfreeze lifts no freeze that another tool applies, since it would be back at once, and says where to change it', async () => {
@@ -149,11 +145,11 @@ test('a freeze stays in force while freezes may not be listed any more, and its 
   const path = '/api/v1/namespaces/shop/configmaps/holdfast-freeze';
   expect((await bed.send('DELETE', path)).status).toBe(200);
   await bed.pass(60_000);
-  expect([statusOf(await bed.canary()).phase, await primaryImage()]).toEqual(['Waiting', 'shop/web:1']);
+  expect([statusOf(await bed.canary()).phase, await primaryImage(bed)]).toEqual(['Waiting', 'shop/web:1']);
 
   grantAgain();
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('the command line writes the calendar in the zone that it is given, and refuses one that never comes', async () => {

@@ -12,7 +12,7 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -52,10 +52,6 @@ async function frozen(): Promise<string | undefined> {
   return condition(await bed.canary(), 'Frozen')?.status;
 }
 
-async function primaryImage(): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-}
-
 test('a freeze is seen on the Canary before anything waits, and holds the next release until it ends', async () => {
   expect(await frozenFor('10m')).toMatchObject({
     ...{ exitCode: 0, stderr: '' },
@@ -69,7 +65,7 @@ test('a freeze is seen on the Canary before anything waits, and holds the next r
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Waiting');
   await bed.pass(60_000);
-  expect([statusOf(await bed.canary()).phase, await primaryImage()]).toEqual(['Waiting', 'shop/web:1']);
+  expect([statusOf(await bed.canary()).phase, await primaryImage(bed)]).toEqual(['Waiting', 'shop/web:1']);
 
   // The end comes without anybody's doing.
   await bed.pass(600_000);
@@ -103,7 +99,7 @@ test('a freeze of other labels holds nothing, a lifted one neither, and ignore-w
     },
   });
   expect(passed).toMatchObject({ exitCode: 0 });
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
 
   const place = {
     ...{ namespace: 'shop', ownNamespace: 'default' },
@@ -127,7 +123,7 @@ test('a process that starts while freezes cannot be listed lets nothing through'
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Waiting');
   await bed.pass(60_000);
-  expect([statusOf(await bed.canary()).phase, await primaryImage()]).toEqual(['Waiting', 'shop/web:1']);
+  expect([statusOf(await bed.canary()).phase, await primaryImage(bed)]).toEqual(['Waiting', 'shop/web:1']);
   expect(condition(await bed.canary(), 'Frozen')?.message).toContain('not known whether there is a freeze');
   recover();
   await eventually('whose freeze it is', async () =>
@@ -138,7 +134,7 @@ test('a process that starts while freezes cannot be listed lets nothing through'
     ...{ format: 'text', scheduled: false },
   });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('the end is a time of the day, a span or a date, and never in the past', () => {

@@ -9,7 +9,7 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -53,10 +53,6 @@ async function start(types: Readonly<Record<string, string>>): Promise<App> {
   return app;
 }
 
-async function primaryImage(): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-}
-
 test('a gate of our own holds a release until the command line opens it, in every copy and after a restart', async () => {
   const first = await start({ 'confirm-rollout': '/gate/check', 'confirm-promotion': '/gate/check' });
   const second = await bed.start();
@@ -66,7 +62,7 @@ test('a gate of our own holds a release until the command line opens it, in ever
 
   expect(await gate('open')).toBe('Canary shop/web: gate open, rollback-gate closed\n');
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect([await asked(first, '/gate/check'), await asked(second, '/gate/check')]).toEqual([200, 200]);
 
   const port = Number(new URL(first.url).port);
@@ -78,7 +74,7 @@ test('a gate of our own holds a release until the command line opens it, in ever
   await waitForPhase(bed, 'Waiting');
   expect(await asked(third, '/gate/check')).toBe(403);
   expect(await gate('status')).toBe('Canary shop/web: gate closed, rollback-gate closed\n');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('the rollback gate takes a release back that waits at a gate which always says no', async () => {
@@ -90,7 +86,7 @@ test('the rollback gate takes a release back that waits at a gate which always s
   await waitForPhase(bed, 'Failed');
   const { rejected } = statusOf(await bed.canary());
   expect(rejected).toMatchObject([{ reason: 'RolledBackByWebhook' }]);
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 });
 
 test('a gate is closed over HTTP to those without a token, and where nobody can review one', async () => {

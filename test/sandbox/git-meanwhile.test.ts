@@ -11,6 +11,7 @@ import {
   eventually,
   imageOf,
   isNotIdle,
+  primaryImage,
   statusOf,
 } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
@@ -79,10 +80,6 @@ function failOnPrimary(image: string): () => void {
   );
 }
 
-async function primaryImage(): Promise<unknown> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-}
-
 /** `v2` is being reverted, and the last-known-good does not become ready before `heal`. */
 async function startReverting(): Promise<{ heal: () => void; drain: () => Promise<void> }> {
   await bed.commit('v1', {
@@ -128,7 +125,7 @@ test('a branch that is deleted during a revert does not keep it from ending, nor
   heal();
   await untilAtRest('Failed');
 
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
   expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
   expect(await writtenDuring(20_000)).toEqual([]);
@@ -145,7 +142,7 @@ test('a branch that is deleted during a revert does not keep it from ending, nor
   expect(await writtenDuring(10_000)).toEqual([]);
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await untilAtRest('Succeeded');
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
 test('Git that is down for an hour during a revert changes nothing about it: it ends from the record, also over a restart', async () => {
@@ -157,7 +154,7 @@ test('Git that is down for an hour during a revert changes nothing about it: it 
   heal();
   await untilAtRest('Failed');
 
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
   await untilReady('Unreachable');
   await bed.pass(5_000);
@@ -181,7 +178,7 @@ test('Git that is down for an hour during a revert changes nothing about it: it 
   });
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await untilAtRest('Succeeded');
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
 test('the first release of a target that ran before stays that of Git, also where Holdfast starts again and Git is down', async () => {
@@ -192,7 +189,7 @@ test('the first release of a target that ran before stays that of Git, also wher
     pod.metadata.name.startsWith('web-primary-') ? { failure: 'NotReady' } : undefined,
   );
   const app = await bed.start();
-  await until('the primary is written', primaryImage);
+  await until('the primary is written', () => primaryImage(bed));
   await app.drain();
   const port = Number(new URL(bed.git.url).port);
   await bed.git.close();
@@ -202,10 +199,10 @@ test('the first release of a target that ran before stays that of Git, also wher
   await untilReady('Unreachable');
   await bed.pass(30_000);
 
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   server = await startGitServer({ root: dirname(bed.repository), port });
   await untilAtRest('Initialized');
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(statusOf(await bed.canary()).history).toBeUndefined();
 });
 
@@ -225,12 +222,12 @@ test('history that is rewritten while a release is reverted does not lift the re
   );
   await bed.pass(10_000);
   expect(statusOf(await bed.canary()).phase).toBe('Failed');
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 
   await bed.rewrite('v3', files('shop/web:3'));
   await untilReady('HistoryRewritten');
   expect(await writtenDuring(20_000)).toEqual([]);
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 
   const good = await bed.rewrite('v1 again', files('shop/web:1'));
   await until(
@@ -238,7 +235,7 @@ test('history that is rewritten while a release is reverted does not lift the re
     async () => statusOf(await bed.source()).appliedCommit === good,
   );
   await untilAtRest('Succeeded');
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 });
 
 test('commits that are gone from the server, and from the disk of a restarted copy, cost nothing: the records hold the last-known-good', async () => {
@@ -257,7 +254,7 @@ test('commits that are gone from the server, and from the disk of a restarted co
   await bed.start();
   await untilReady('HistoryRewritten');
   expect(await writtenDuring(20_000)).toEqual([]);
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
   expect(statusOf(await bed.canary()).lastKnownGood).toEqual(before.lastKnownGood);
 
@@ -268,7 +265,7 @@ test('commits that are gone from the server, and from the disk of a restarted co
     'application/merge-patch+json',
   );
   await untilAtRest('Succeeded');
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
 test('an object of the commit that was refused is applied as soon as it may be, also while Git is down', async () => {

@@ -309,6 +309,15 @@ export function imageOf(object: unknown): string | undefined {
   return spec?.template?.spec?.containers?.[0]?.image;
 }
 
+/** The image of the primary of an application of the bed. */
+export async function primaryImage(
+  bed: Pick<Bed, 'get'>,
+  app = 'web',
+  kind = 'Deployment',
+): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', kind, `${app}-primary`));
+}
+
 /** A request an idle Holdfast would not make: anything of ours but watches and the Lease. */
 export function isNotIdle({ method, path, query, userAgent }: LoggedRequest): boolean {
   if (!userAgent.startsWith('holdfast/')) return false;

@@ -10,6 +10,7 @@ import {
   eventually,
   imageOf,
   onGateway,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -28,10 +29,6 @@ const canaryPath = '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web';
 const rejections = rejectionsName({ namespace: 'shop', name: 'web' });
 
 const status = async () => statusOf(await bed.canary()) as CanaryStatus;
-
-async function primaryImage(): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-}
 
 /** Refuses writes of these paths from now on; the returned function allows them. */
 function refuseWrites(isRefused: (path: string, body: string) => boolean): () => void {
@@ -124,7 +121,7 @@ test('a last-known-good that the API server refuses is told at the deadline, and
   await waitForPhase(bed, 'Succeeded');
   sampler.stop();
   expect((await status()).lastPromotedCommit).toBe(v3);
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
   expect(sampler.totals().failed).toBe(0);
 });
 
@@ -140,7 +137,7 @@ test('a revert goes on by itself once the API server accepts the last-known-good
   allow();
   await eventually('it has ended', async () => !(await status()).run, { seen: status });
   sampler.stop();
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
   expect(sampler.totals().failed).toBe(0);
 });
@@ -153,7 +150,7 @@ test('a refused rejection Secret does not stop the revert', async () => {
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   // What the server says about a Secret is repeated nowhere (S31).
   await untilReady('the refusal is told', 'Forbidden', /^Reject \(release .*Secret/i);
-  await eventually('the last-known-good is written', async () => (await primaryImage()) === 'shop/web:1', {
+  await eventually('the last-known-good is written', async () => (await primaryImage(bed)) === 'shop/web:1', {
     seen: status,
   });
   await eventually('and has all of the traffic', async () => shareOf('web-primary') === 1, { seen: status });
@@ -177,7 +174,7 @@ test('the run ends although its rejection is refused, and the release is not tri
   expect((await status()).rejected).toMatchObject([{ pending: true }]);
   await bed.pass(30_000);
   expect((await status()).phase).toBe('Failed');
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 });
 
 test('a retry that cannot lift the rejection is carried out once it can', async () => {
@@ -212,10 +209,10 @@ test('a rejection Secret that cannot be read does not stop the revert', async ()
   await untilReady('it is told', 'RejectionsDamaged', /delete it to forget them/);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-  await eventually('version 2 is on the primary', async () => (await primaryImage()) === 'shop/web:2', {
+  await eventually('version 2 is on the primary', async () => (await primaryImage(bed)) === 'shop/web:2', {
     seen: status,
   });
-  await eventually('the last-known-good is written', async () => (await primaryImage()) === 'shop/web:1', {
+  await eventually('the last-known-good is written', async () => (await primaryImage(bed)) === 'shop/web:1', {
     seen: status,
   });
   await eventually('and has all of the traffic', async () => shareOf('web-primary') === 1, { seen: status });
@@ -281,7 +278,7 @@ test('without a finalizer nothing is taken over from a target that serves, since
   await bed.start();
   await untilReady('the refusal is told', 'Forbidden', /exceeded quota/);
   await bed.pass(60_000);
-  expect(await primaryImage()).toBeUndefined();
+  expect(await primaryImage(bed)).toBeUndefined();
   expect((await bed.get('apps/v1', 'Deployment', 'web'))?.spec).toMatchObject({ replicas: 2 });
   allow();
   await waitForPhase(bed, 'Initialized');
@@ -294,7 +291,7 @@ test('while a write is refused for good the status is not written over and over'
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await untilReady('the refusal is told', 'Forbidden', /^Reject/);
   await eventually('the last-known-good serves', async () => {
-    return (await primaryImage()) === 'shop/web:1' && shareOf('web-primary') === 1;
+    return (await primaryImage(bed)) === 'shop/web:1' && shareOf('web-primary') === 1;
   });
   await bed.pass(60_000);
   bed.sandbox.requests.clear();

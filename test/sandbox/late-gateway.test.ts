@@ -7,8 +7,8 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   onGateway,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -114,7 +114,7 @@ test('the pods of a Recreate primary stay until the gateway took the traffic fro
   await release(2);
   await untilWritten(100);
   await bed.pass(SOME_STEPS_MS);
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   letGo();
   await waitForPhase(bed, 'Succeeded');
   sampler.stop();

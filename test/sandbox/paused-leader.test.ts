@@ -12,6 +12,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  primaryImage,
   startBed,
   statusOf,
   waitForPhase,
@@ -102,7 +103,7 @@ test('one that stands still as it writes the last-known-good back doubles and un
   expect(history.filter(({ commit }) => commit === bad)).toMatchObject([{ result: 'Failed' }]);
   expect(rejected.map(({ commit }) => commit)).toEqual([bad]);
   expect(new Set(incidents.map(({ key }) => key)).size).toBe(incidents.length);
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   const subjects = (await git(bed.repository, ['log', '--format=%s', 'main'])).trim().split('\n');
   expect(subjects).toHaveLength(3);
   const events = bed.sandbox.store

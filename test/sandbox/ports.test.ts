@@ -9,6 +9,7 @@ import {
   eventually,
   imageOf,
   onGateway,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -41,8 +42,6 @@ async function lastKnownGood(): Promise<string | undefined> {
   return (statusOf(await bed.canary()).lastKnownGood as { digest?: string } | undefined)?.digest;
 }
 
-const primaryImage = async () => imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-
 async function targetPortOf(service: string): Promise<unknown> {
   const spec = (await bed.get('v1', 'Service', service))?.spec as
     | { ports?: Array<{ targetPort: unknown }> }
@@ -73,7 +72,7 @@ describe('a targetPort whose name the template lacks never becomes the last-know
     expect(message).toMatch(
       /canary\.json:\d+: spec\.service\.targetPort: .*"web" is not the name of a TCP port/,
     );
-    expect(await primaryImage()).toBe('shop/web:1');
+    expect(await primaryImage(bed)).toBe('shop/web:1');
     expect(await lastKnownGood()).toBe(good);
     expect(await targetPortOf('web-primary')).toBe('http');
 
@@ -121,7 +120,7 @@ describe('ports change with the template and come back with it', () => {
     await bed.commit('v2', files('shop/web:2', after));
     await waitForPhase(bed, 'Succeeded');
     const good = await lastKnownGood();
-    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await primaryImage(bed)).toBe('shop/web:2');
     expect(await targetPortOf('web-primary')).toBe(after);
     expect(await targetPortOf('web')).toBe(after);
     expect(await checkOf('endpoints')).toMatchObject({ verdict: 'pass', value: 2, min: 2 });
@@ -136,7 +135,7 @@ describe('ports change with the template and come back with it', () => {
     await waitForPhase(bed, 'Failed');
     sampler.stop();
 
-    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await primaryImage(bed)).toBe('shop/web:2');
     expect(await targetPortOf('web-primary')).toBe(after);
     expect(await targetPortOf('web')).toBe(after);
     expect(await lastKnownGood()).toBe(good);
@@ -169,7 +168,7 @@ describe.each(['gatewayapi:v1', 'contour'])('a Service with another port number 
 
     await bed.commit('v2, without the gate', files('shop/web:2', 90));
     await waitForPhase(bed, 'Succeeded');
-    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await primaryImage(bed)).toBe('shop/web:2');
     expect(sampler.totals().failed).toBe(0);
 
     bed.sandbox.behaviour.rule((pod) =>
@@ -181,7 +180,7 @@ describe.each(['gatewayapi:v1', 'contour'])('a Service with another port number 
     await bed.commit('v3', files('shop/web:3', 80));
     await waitForPhase(bed, 'Failed');
     sampler.stop();
-    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await primaryImage(bed)).toBe('shop/web:2');
     expect(sampler.totals().failed).toBe(0);
   });
 });
@@ -214,7 +213,7 @@ describe('a release with other ports whose checks fail after its promotion', () 
     await hooks.close();
     sampler.stop();
 
-    expect(await primaryImage()).toBe('shop/web:1');
+    expect(await primaryImage(bed)).toBe('shop/web:1');
     expect(sampler.totals().failed).toBe(0);
   });
 });

@@ -11,7 +11,7 @@ import type { World } from '../../src/rollout/world.ts';
 import { createClusterPort } from '../../src/server/cluster.ts';
 import { type Connection, connect } from '../../src/server/connection.ts';
 import { createWriteGate } from '../../src/server/write-gate.ts';
-import { canary, createSource, deployment, imageOf, waitForPhase } from './holdfast-bed.ts';
+import { canary, createSource, deployment, primaryImage, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -154,7 +154,7 @@ test.each(['kubectl-set', 'holdfast-rollout'])(
       expected: 'shop/web:1',
       actual: 'shop/web:by-hand',
     });
-    expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+    expect(await primaryImage(bed)).toBe('shop/web:1');
     expect((await look()).primary?.drift).toBeUndefined();
   },
 );

@@ -10,6 +10,7 @@ import {
   eventually,
   imageOf,
   isNotIdle,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -22,10 +23,6 @@ beforeEach(async () => {
 afterEach(() => bed.close());
 
 const secrets = '/api/v1/namespaces/shop/secrets';
-
-async function primaryImage(): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-}
 
 async function goodRecord(): Promise<NonNullable<CanaryStatus['lastKnownGood']>> {
   const { lastKnownGood } = statusOf(await bed.canary()) as CanaryStatus;
@@ -126,7 +123,7 @@ test('a damaged record is written anew from Git, at head or at its own commit, s
     return (await bed.get('v1', 'Secret', record)) !== undefined;
   });
   await untilReason('RecordKept');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('a damaged record that Git cannot give back is reported, not used, and nothing is written', async () => {
@@ -189,11 +186,11 @@ test('a damaged record that Git cannot give back is reported, not used, and noth
     expect(found.reason).toBe('RecordDamaged');
     expect(found.message).toContain('the next proven release is');
     expect(found.message).toContain('"v1"');
-    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await primaryImage(bed)).toBe('shop/web:2');
   }
   await replaceSecret(part.metadata.name, part);
   await untilReason('RecordKept');
-  await eventually('head is rolled out', async () => (await primaryImage()) === 'shop/web:3');
+  await eventually('head is rolled out', async () => (await primaryImage(bed)) === 'shop/web:3');
   await waitForPhase(bed, 'Succeeded');
 });
 

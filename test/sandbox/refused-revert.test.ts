@@ -9,6 +9,7 @@ import {
   eventually,
   imageOf,
   notesOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -26,8 +27,6 @@ beforeEach(async () => {
 afterEach(() => bed.close());
 
 const status = async () => statusOf(await bed.canary()) as CanaryStatus;
-const primaryImage = async () => imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-
 /** v2 is on the primary, never becomes ready there, and from now on nobody may write the primary. */
 async function failUnderQuota(): Promise<() => void> {
   bed.sandbox.behaviour.rule((pod) =>
@@ -37,7 +36,7 @@ async function failUnderQuota(): Promise<() => void> {
       : undefined,
   );
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-  await eventually('v2 is on the primary', async () => (await primaryImage()) === 'shop/web:2');
+  await eventually('v2 is on the primary', async () => (await primaryImage(bed)) === 'shop/web:2');
   return bed.sandbox.fault(({ method, path }) =>
     method === 'PATCH' && path === '/apis/apps/v1/namespaces/shop/deployments/web-primary'
       ? { code: 403, reason: 'Forbidden', message: 'exceeded quota: small' }
@@ -72,7 +71,7 @@ test.each(Object.entries(states))(
     await eventually('v2 has ended', async () => (await status()).history?.length === 1, { seen: status });
     sampler.stop();
     expect((await status()).history).toMatchObject([{ subject: 'v2', result: 'Failed' }]);
-    expect(await primaryImage()).toBe('shop/web:1');
+    expect(await primaryImage(bed)).toBe('shop/web:1');
     expect(sampler.totals().failed).toBe(0);
   },
 );

@@ -24,7 +24,7 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -50,10 +50,6 @@ function ask(spec: VerbCommand, more: Partial<VerbOptions> = {}) {
 
 function settled(commit?: string) {
   return waitFor(connection.client, systemClock, { ...one, commit, timeoutMs: 120_000, format: 'text' });
-}
-
-async function primaryImage(): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
 }
 
 async function past(): Promise<PastRelease[]> {
@@ -84,7 +80,7 @@ test('promote leaves the rest of the analysis out; a revision that is not under 
   expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('refused (Stale)') });
 
   expect(await ask(promote)).toMatchObject({ exitCode: 0 });
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
 test('abort rejects, retry tries again, rollback goes back and history tells it all', async () => {
@@ -104,7 +100,7 @@ test('abort rejects, retry tries again, rollback goes back and history tells it 
   );
   expect(statusOf(await bed.canary()).run).toBeDefined();
   expect(await ask(abort)).toMatchObject({ exitCode: 0 });
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(statusOf(await bed.canary()).rejected).toMatchObject([{ commit: v3, reason: 'Aborted' }]);
 
   // v2 serves after the failure, and v1 is not what anybody wants back by default.
@@ -119,7 +115,7 @@ test('abort rejects, retry tries again, rollback goes back and history tells it 
   expect(await ask(promote)).toMatchObject({ exitCode: 0 });
 
   expect(await ask(rollback, { revision: v1.slice(0, 7) })).toMatchObject({ exitCode: 0 });
-  await eventually('v1 serves', async () => (await primaryImage()) === 'shop/web:1');
+  await eventually('v1 serves', async () => (await primaryImage(bed)) === 'shop/web:1');
   await eventually('what was at head is rejected', async () => {
     return (await past()).find(({ commit }) => commit === v3)?.rejected === 'RolledBack';
   });
@@ -161,7 +157,7 @@ test.each(['is valid', 'can no longer be acted on'])(
     });
     expect(await ask(abort)).toMatchObject({ exitCode: 0 });
     await eventually('v2 is left', async () => !statusOf(await bed.canary()).run);
-    expect(await primaryImage()).toBe('shop/web:2');
+    expect(await primaryImage(bed)).toBe('shop/web:2');
     if (specIs !== 'is valid') {
       await bed.commit('invalid', { 'canary.json': canary({ spec, analysis: { iterations: 0.5 } }) });
       await eventually('it is told', async () => {
@@ -171,7 +167,7 @@ test.each(['is valid', 'can no longer be acted on'])(
 
     expect(await ask(rollback)).toMatchObject({ exitCode: 0 });
 
-    expect(await primaryImage()).toBe('shop/web:1');
+    expect(await primaryImage(bed)).toBe('shop/web:1');
   },
 );
 

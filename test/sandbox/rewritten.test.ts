@@ -10,6 +10,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -57,7 +58,7 @@ test('history rewritten back to the last-known-good release needs no approval, a
   await untilApplied(rewritten);
   await waitForPhase(bed, 'Succeeded');
 
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 });
 
 test('history rewritten to the same content needs no approval', async () => {

@@ -7,8 +7,8 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   notesOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -90,7 +90,7 @@ test('10 primary pods against a canary of one: a release is promoted without a f
   await waitForPhase(bed, 'Succeeded');
   sampler.stop();
   expect(sampler.totals()).toMatchObject({ failed: 0 });
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(await replicasOf('web-primary')).toBe(10);
   await expectRestored();
 });
@@ -161,7 +161,7 @@ test('a primary that does not come up is held by as many canary pods, then rever
   await waitForPhase(bed, 'Failed');
   sampler.stop();
   expect(sampler.totals()).toMatchObject({ failed: 0 });
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(await replicasOf('web-primary')).toBe(10);
   await expectRestored();
 });

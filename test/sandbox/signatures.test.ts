@@ -8,7 +8,7 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  primaryImage,
   statusOf,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
@@ -68,7 +68,7 @@ function note(text: string): string {
 
 async function running(): Promise<unknown> {
   const { data } = ((await bed.get('v1', 'ConfigMap', 'note')) ?? {}) as { data?: { text?: string } };
-  return [imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary')), data?.text];
+  return [await primaryImage(bed), data?.text];
 }
 
 test('what is not signed is not applied, what was verified stays in force, and an older signed commit is no news', async () => {

@@ -9,6 +9,7 @@ import {
   eventually,
   imageOf,
   onGateway,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -91,7 +92,7 @@ test('a provider without what it needs, committed at rest, leaves the last valid
   await untilInvalid(/spec\.service\.meshName.*generation 1 stays in force/);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect((await status()).provider).toBe('gatewayapi:v1');
   expect(condition(await bed.canary(), 'Ready')?.reason).toBe('InvalidSpec');
 });
@@ -136,7 +137,7 @@ test('another target for a Canary with a release is refused: the former one serv
   await untilInvalid(/Deployment web;.*Deployment web2/);
   await bed.pass(20_000);
   expect(await bed.get('apps/v1', 'Deployment', 'web2-primary')).toBeUndefined();
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 
   await bed.commit('as before', {
     'web.json': deployment('shop/web:3'),
@@ -145,7 +146,7 @@ test('another target for a Canary with a release is refused: the former one serv
   });
   await waitForPhase(bed, 'Succeeded');
   sampler.stop();
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
   expect(sampler.totals().failed).toBe(0);
 });
 

@@ -11,6 +11,7 @@ import {
   eventually,
   imageOf,
   onGateway,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -46,8 +47,6 @@ async function trying(
   await eventually('v2 is tried', async () => Number(statusOf(await bed.canary()).iterations) > 1);
 }
 
-const primaryImage = async () => imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-
 test("an account's rights that nobody answers for minutes hold up its Source alone, which says so, and not what runs", async () => {
   await trying({ serviceAccountName: 'deployer' });
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
@@ -56,12 +55,12 @@ test("an account's rights that nobody answers for minutes hold up its Source alo
   );
   await bed.commit('v2 with a note', { 'note.json': JSON.stringify(note) });
   await waitForPhase(bed, 'Succeeded');
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   // What was answered is believed for a minute.
   await bed.pass(70_000);
   const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await bed.pass(60_000);
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(condition(await bed.source(), 'Ready')).toMatchObject({ status: 'False' });
 
   answers();
@@ -89,13 +88,13 @@ test('a release whose account loses its role meanwhile is not promoted, says who
     { seen: bed.canary },
   );
   await bed.pass(60_000);
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 
   isBound = true;
   refuses();
   await waitForPhase(bed, 'Succeeded');
   sampler.stop();
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(sampler.totals().failed).toBe(0);
 });
 
@@ -118,7 +117,7 @@ test('a release is given up although what it is judged by cannot be read anew: a
   const seconds = (bed.clock.nowMs() - beganMs) / 1000;
   expect(seconds).toBeGreaterThan(30);
   expect(seconds).toBeLessThan(240);
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
 });
 
 test('a deletion ends in its time although nothing can be read anew meanwhile', async () => {
@@ -149,14 +148,14 @@ test('another provider in the middle of a release: it is promoted under the new 
     'v2 is promoted',
     async () => {
       const { phase, lastPromotedCommit } = statusOf(await bed.canary());
-      return phase === 'Succeeded' && lastPromotedCommit !== undefined && primaryImage();
+      return phase === 'Succeeded' && lastPromotedCommit !== undefined && primaryImage(bed);
     },
     { seen: bed.canary },
   );
   await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit);
   await bed.pass(5_000);
   sampler.stop();
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect(sampler.totals().failed).toBe(0);
   const { body } = await bed.send('GET', '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web');
   expect(JSON.stringify(body)).toContain('web-primary');
@@ -212,7 +211,7 @@ test('of two leaders, one that reads everything anew before it gives a release u
     lastPromotedCommit: v3,
     rejected: [],
   });
-  expect(await primaryImage()).toBe('shop/web:3');
+  expect(await primaryImage(bed)).toBe('shop/web:3');
   expect(sampler.totals().failed).toBe(0);
 });
 
@@ -245,7 +244,7 @@ test.each([
     expect(rejected?.length).toBe(phase === 'Failed' ? 1 : 0);
     const keys = incidents?.map(({ key }) => key) ?? [];
     expect(new Set(keys).size).toBe(keys.length);
-    expect(await primaryImage()).toBe(image);
+    expect(await primaryImage(bed)).toBe(image);
     expect(sampler.totals().failed).toBe(0);
   },
 );
@@ -297,5 +296,5 @@ test('the creation of a primary that reaches the API server long after it was tr
   const arrival = await bed.send(method, `${path}?${query}`, JSON.parse(body), contentType);
 
   expect(arrival.status).toBe(409);
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });

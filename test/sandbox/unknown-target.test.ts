@@ -5,8 +5,8 @@ import {
   condition,
   createSource,
   deployment,
-  imageOf,
   onGateway,
+  primaryImage,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
@@ -75,7 +75,7 @@ test.each(Object.keys(worlds))(
     const writes = bed.sandbox.requests.writes().filter(({ path }) => !path.includes('/leases/'));
     expect(writes.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
     for (const path of generated) expect([path, (await bed.send('GET', path)).status]).toEqual([path, 200]);
-    expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+    expect(await primaryImage(bed)).toBe('shop/web:1');
     expect(condition(await bed.canary(), 'Stalled')).toMatchObject({
       status: 'True',
       reason: 'InvalidManifests',

@@ -15,6 +15,7 @@ import {
   eventually,
   imageOf,
   onGateway,
+  primaryImage,
   startBed,
   statusOf,
 } from './holdfast-bed.ts';
@@ -295,7 +296,7 @@ async function reachAll(program: Run): Promise<() => void> {
   await eventually('the next second', async () => Date.now() >= v2Ms);
   const commit = await bed.commit('v2', manifests(released, v2));
   for (const app of released.filter((each) => states[each]?.isAborted)) {
-    await eventually(`v2 on the primary of ${app}`, async () => (await primaryImage(app)) === v2, {
+    await eventually(`v2 on the primary of ${app}`, async () => (await primaryImage(bed, app)) === v2, {
       seen: async () => [await statusIn(app), program.output().slice(-4_000)],
     });
     const annotations = { 'holdfast.dev/abort': `${commit}@upgrade` };
@@ -333,14 +334,10 @@ async function expectEnd(app: string): Promise<void> {
     `${app} ends as ${phase}`,
     async () => {
       const status = await statusIn(app);
-      return status.phase === phase && status.run === undefined && (await primaryImage(app)) === image;
+      return status.phase === phase && status.run === undefined && (await primaryImage(bed, app)) === image;
     },
     { seen: () => statusIn(app) },
   );
-}
-
-async function primaryImage(app: string): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', `${app}-primary`));
 }
 
 async function leaseTransitions(): Promise<number> {

@@ -8,6 +8,7 @@ import {
   deployment,
   imageOf,
   isNotIdle,
+  primaryImage,
   startBed,
   statusOf,
 } from './holdfast-bed.ts';
@@ -70,6 +71,6 @@ test(`a rejected commit at head is polled ${POLLS} times and nothing is written 
   expect(clock.nowMs() - startedMs).toBeGreaterThanOrEqual(POLLS * 8000);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
   expect(JSON.stringify(statusOf(await bed.canary()))).toBe(before);
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   // Each poll starts two processes of Git.
 });

@@ -6,8 +6,8 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   isNotIdle,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -98,7 +98,7 @@ test('1,200 webhooks with a wrong signature cost a few reads of the Secret, and 
   );
   const answers = await flooding;
   await waitForPhase(bed, 'Succeeded');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
   expect([...answers.keys()].filter((status) => status !== 401 && status !== 503)).toEqual([]);
   const reads = asked().filter((request) => request.startsWith('GET'));
   expect(reads.filter((request) => request.endsWith('/sources/shop'))).toEqual([]);

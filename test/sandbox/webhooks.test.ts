@@ -10,6 +10,7 @@ import {
   deployment,
   imageOf,
   isNotIdle,
+  primaryImage,
   startBed,
   statusOf,
 } from './holdfast-bed.ts';
@@ -62,10 +63,6 @@ async function release(
   return app;
 }
 
-async function primaryImage(): Promise<string | undefined> {
-  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
-}
-
 test('a release passes every type in order, and receivers see what Flagger would send', async () => {
   const types = ['confirm-rollout', 'pre-rollout', 'rollout', 'confirm-promotion', 'post-rollout', 'event'];
   await release(types, { after: ['post-promotion'] });
@@ -101,7 +98,7 @@ test('a closed gate is asked at every interval and causes no request to the API 
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web'))).toBe('shop/web:1');
   hooks.answer('confirm-rollout', 200);
   await until('v2 promoted', ended('Succeeded'));
-  expect(await primaryImage()).toBe('shop/web:2');
+  expect(await primaryImage(bed)).toBe('shop/web:2');
 });
 
 test('a closed gate is asked once per interval also where its answer comes while the cluster is looked at', async () => {
@@ -132,7 +129,7 @@ test.each(['silent', 'broken', 302, 204] as const)(
     hooks.answer('confirm-promotion', behaviour);
     await release(['confirm-promotion']);
     await until('waiting for promotion', (status) => status.phase === 'WaitingPromotion');
-    expect(await primaryImage()).toBe('shop/web:1');
+    expect(await primaryImage(bed)).toBe('shop/web:1');
     hooks.answer('confirm-promotion', 200);
     await until('v2 promoted', ended('Succeeded'));
   },
@@ -154,7 +151,7 @@ test('an approval by annotation opens Waiting and WaitingPromotion, each by a re
   await until('waiting', (status) => status.phase === 'Waiting');
   await approve('1');
   await until('waiting for promotion', (status) => status.phase === 'WaitingPromotion');
-  expect(await primaryImage()).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   await approve('2');
   await until('v2 promoted', ended('Succeeded'));
 });

@@ -11,6 +11,7 @@ import {
   follow,
   imageOf,
   notesOf,
+  primaryImage,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -188,7 +189,7 @@ test('a refused push changes nothing in the cluster, is tried three times also o
   const status = statusOf(await bed.canary());
   expect(condition(await bed.canary(), 'WrittenToGit')?.message).toContain('main is protected');
   expect(status.phase).toBe('Failed');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+  expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(await git(bed.repository, ['rev-parse', 'main'])).toBe(v2);
   expect(await timesTried()).toBe(3);
 
