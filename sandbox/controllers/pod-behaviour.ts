@@ -5,7 +5,7 @@ import { asRecords, asString, at } from '../api-server/json.ts';
  * Why a pod never becomes ready. `NotReady`: it runs, and its readiness probe fails. `InitFails`: its first init container ends with an
  * error; a pod without one has nothing that could. `Waiting`: its containers do not start, for what `waiting` says.
  */
-type PodFailure =
+export type PodFailure =
   | 'ImagePullBackOff'
   | 'CrashLoopBackOff'
   | 'Unschedulable'

@@ -13,11 +13,10 @@ import type { App } from '../../src/server/app.ts';
 import {
   type Bed,
   canary,
-  createSource,
   deployment,
   onGateway,
+  runUntilInitialized,
   startBed,
-  waitForPhase,
 } from '../sandbox/holdfast-bed.ts';
 import { startBrowser } from './browser.ts';
 import { smallerPng } from './smaller-png.ts';
@@ -226,9 +225,7 @@ describe('a page of the dashboard', () => {
       'canary.json': canary({ spec: onGateway, analysis }),
       'template.json': JSON.stringify(template),
     });
-    await createSource(bed);
-    app = await bed.start({ dashboard: { listen } });
-    await waitForPhase(bed, 'Initialized');
+    app = await runUntilInitialized(bed, {}, { dashboard: { listen } });
     bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   });
   afterAll(() => bed?.close());

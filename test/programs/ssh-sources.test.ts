@@ -7,13 +7,12 @@ import {
   type Bed,
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
+  runUntilInitialized,
   startBed,
   statusOf,
-  waitForPhase,
 } from '../sandbox/holdfast-bed.ts';
 import { type Sshd, startSshd } from './sshd.ts';
 
@@ -62,18 +61,11 @@ test('a Source on SSH rolls out, takes a bad commit back in Git, and follows a r
   await putSecret({ identity: key.text, 'identity.pub': key.line, known_hosts: sshd.knownHost() });
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   const url = `ssh://git@127.0.0.1:${sshd.port}${bed.repository}`;
-  await createSource(bed, {
+  await runUntilInitialized(bed, {
     ...{ url, interval: '1s', retryInterval: '1s', secretRef: { name: 'git' } },
     write: { revert: 'commit', ledger: true },
   });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
+  failPrimary(bed, 'shop/web:2');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually(
     'a revert is at the head of main',

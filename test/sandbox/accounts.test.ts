@@ -8,6 +8,7 @@ import {
   eventually,
   imageOf,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -38,9 +39,11 @@ test('a Source is written as its account: its objects, deletions, and what rollo
     'a.json': configMap('a'),
     'b.json': configMap('b'),
   });
-  await createSource(bed, { prune: true, serviceAccountName: 'deployer' });
-  await bed.start({ defaultServiceAccount: 'nobody' });
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(
+    bed,
+    { prune: true, serviceAccountName: 'deployer' },
+    { defaultServiceAccount: 'nobody' },
+  );
   const commit = await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'b.json': null });
   await waitForPhase(bed, 'Succeeded');
   await eventually('b is gone', async () => !(await bed.get('v1', 'ConfigMap', 'b')));
@@ -81,9 +84,7 @@ test('without any account it is written, read and pruned as an account that has 
     'a.json': configMap('a'),
     'b.json': configMap('b'),
   });
-  await createSource(bed, { prune: true });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { prune: true });
   const second = await bed.commit('second', { 'a.json': configMap('a'), 'b.json': null });
   await eventually('b is gone', async () => !(await bed.get('v1', 'ConfigMap', 'b')));
   await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === second);
@@ -109,9 +110,7 @@ test('without any account it is written, read and pruned as an account that has 
 
 test('the last-known-good comes back also where the account may write the primary no more', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed, { serviceAccountName: 'deployer' });
-  await bed.start({ defaultServiceAccount: 'nobody' });
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { serviceAccountName: 'deployer' }, { defaultServiceAccount: 'nobody' });
   const primary = () => bed.get('apps/v1', 'Deployment', 'web-primary');
   const env = { PRIMARY_READY: 'false' };
   await bed.commit('v2', { 'web.json': deployment('shop/web:2', { env }) });
@@ -191,9 +190,7 @@ async function promotedWithoutSource(
 ): Promise<string[]> {
   const tried = { 'canary.json': canary({ analysis: { iterations: 8 } }) };
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), ...tried });
-  await createSource(bed, spec);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed, spec);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('v2 is tried', async () => Number(statusOf(await bed.canary()).iterations) > 1);
   await bed.send('DELETE', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop');

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   follow,
   imageOf,
   isNotIdle,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   storedStatus,
   waitForPhase,
@@ -27,9 +27,7 @@ function isPrimary(pod: { metadata: { name: string } }): boolean {
 
 async function runTwoReleases(): Promise<{ v1: string; v2: string }> {
   const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
   return { v1, v2 };

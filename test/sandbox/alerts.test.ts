@@ -7,7 +7,8 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -79,20 +80,8 @@ async function startFirstRelease() {
     'web.json': deployment('shop/web:1'),
     'canary.json': canary({ analysis: { alerts }, spec: { postPromotion } }),
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   return app;
-}
-
-/** The primary never gets a pod of this image. */
-function breakPrimary(image: string): void {
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === image
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
 }
 
 async function allAnswered(refused?: string): Promise<boolean> {
@@ -112,7 +101,7 @@ function of(outcome: string): string[] {
 
 test('a revert tells every alert of its severity once, and a restart tells nobody again', async () => {
   const app = await startFirstRelease();
-  breakPrimary('shop/web:2');
+  failPrimary(bed, 'shop/web:2');
   const bad = await bed.commit('bad one', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Failed');
   await eventually('every alert is answered', allAnswered);
@@ -244,7 +233,7 @@ test('a receiver that is down when the program ends gets the alert from the next
   const app = await startFirstRelease();
   await eventually('the first alerts are answered', allAnswered);
   isUp = false;
-  breakPrimary('shop/web:2');
+  failPrimary(bed, 'shop/web:2');
   await bed.commit('bad one', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Failed');
   await app.drain();
@@ -257,12 +246,14 @@ test('a receiver that is down when the program ends gets the alert from the next
 
 test('a Canary that names nobody tells the receiver and the event webhook of the flags', async () => {
   await bed.commit('first', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start({
-    defaultReceiver: { spec: { type: 'webhook', address: `${server.url}/default` }, token: undefined },
-    eventWebhook: `${server.url}/events`,
-  });
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(
+    bed,
+    {},
+    {
+      defaultReceiver: { spec: { type: 'webhook', address: `${server.url}/default` }, token: undefined },
+      eventWebhook: `${server.url}/events`,
+    },
+  );
   await eventually('told', async () => of('Initialized').length > 0 && (await allAnswered()));
   expect(of('Initialized')).toEqual(['default']);
   await eventually('events', async () => told.some(({ to }) => to === 'events'));

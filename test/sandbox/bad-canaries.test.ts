@@ -12,6 +12,7 @@ import {
   eventually,
   imageOf,
   primaryImage,
+  runUntilInitialized,
   startBed,
   statusOf,
   waitForPhase,
@@ -213,9 +214,7 @@ const goodFiles = {
 
 test('bad Canaries say what is wrong, by condition and event, and stop nobody else', async () => {
   await bed.commit('v1', { ...goodFiles, ...filesOf(bad) });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   for (const { name, says } of bad) expect(await told(name, says[0], says[1])).toContain(says[2]);
   const pair = async () => statusOf(await bed.canary('pair'));
   await eventually('who had the target first has it', async () => (await pair()).phase === 'Initialized', {

@@ -8,6 +8,7 @@ import {
   imageOf,
   isNotIdle,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -118,9 +119,7 @@ test('a broken file is named with its line, freezes what it holds, and nothing e
     'other.json': deployment('shop/other:1', { name: 'other' }),
     'other-canary.json': canary({ name: 'other' }),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await eventually(
     'the other Canary is initialized',
     async () => statusOf(await bed.canary('other')).phase === 'Initialized',
@@ -138,9 +137,7 @@ test('a broken file is named with its line, freezes what it holds, and nothing e
 test('what a broken file holds stays frozen after a restart, with its config', async () => {
   const web = (image: string) => `${canary()}\n---\n${deploymentWithConfig(image)}\n`;
   await bed.commit('v1', { 'web.yaml': web('shop/web:1'), 'config.json': configWith('info') });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   await app.drain();
 
   await bed.commit('v2', {
@@ -206,9 +203,7 @@ test('a Canary that asks for a kind the server does not have stops nobody else i
 
 test('two Canaries on one target: the older one works, the younger one says why it does not', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await bed.pass(2_000);
   const second = JSON.parse(canary({ name: 'second' }));
   second.spec.targetRef.name = 'web';
@@ -234,9 +229,7 @@ test('fields that are not acted on are named without stopping the Canary', async
       spec: { upstreamRef: { apiVersion: 'gloo.solo.io/v1', kind: 'Upstream', name: 'up' } },
     }),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const found = condition(await bed.canary(), 'FieldsNotActedOn');
   expect(found).toMatchObject({ status: 'True', message: expect.stringContaining('spec.upstreamRef') });
 });
@@ -246,9 +239,7 @@ test.each(['', 'x'])(
   async (begin) => {
     const subject = `${begin}${'🚀'.repeat(120)}`;
     await bed.commit(subject, { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     await bed.commit(`${subject} v2`, { 'web.json': deployment('shop/web:2') });
     await waitForPhase(bed, 'Succeeded');
 

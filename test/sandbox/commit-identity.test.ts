@@ -5,7 +5,7 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  failPods,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -82,11 +82,7 @@ test('commits that are about something else write nothing of a Canary (issue 11,
 test('the commit that brought a bad release is named, whatever came after it, and after a restart', async () => {
   await release(1, 'Initialized');
   await release(2, 'Succeeded');
-  bed.sandbox.behaviour.rule((pod) =>
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
-      ? { failure: 'NotReady' }
-      : undefined,
-  );
+  failPods(bed, 'shop/web:3', 'NotReady');
   const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await eventually('it is tried', async () => statusOf(await bed.canary()).lastAppliedCommit === v3);
   await unrelated(2);

@@ -6,6 +6,7 @@ import {
   createSource,
   deployment,
   eventually,
+  failPrimary,
   follow,
   imageOf,
   isNotIdle,
@@ -58,15 +59,6 @@ async function targetPort(service: string): Promise<unknown> {
   return (spec as { ports?: Array<{ targetPort: unknown }> } | undefined)?.ports?.[0]?.targetPort;
 }
 
-function failOnPrimary(image: string): void {
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === image
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
-}
-
 /** Whether `web` is in this phase with no release under way. */
 async function isAtRest(phase: string): Promise<boolean> {
   const status = statusOf(await bed.canary());
@@ -102,7 +94,7 @@ test('a revert restores config, template and port as one; the rest of the commit
   await createSource(bed, { interval: '2s' });
   await bed.start();
   await eventually('v1', () => isAtRest('Initialized'));
-  failOnPrimary('shop/web:2');
+  failPrimary(bed, 'shop/web:2');
   // `extra` is not named any more, so that head has it as an object of no Canary.
   await bed.commit('v2', revision(2, 'two', ['flags'], 9090));
   await eventually('v2 is held', isHeld);
@@ -179,7 +171,7 @@ test('what stays is still named after a restart, and nothing is written for it',
   await createSource(bed, { interval: '2s' });
   const first = await bed.start();
   await eventually('v1', () => isAtRest('Initialized'));
-  failOnPrimary('shop/web:2');
+  failPrimary(bed, 'shop/web:2');
   await bed.commit('v2', revision(2, 'two', ['flags']));
   await eventually('Reverted lists what stays', async () =>
     condition(await bed.canary(), 'Reverted')?.message.includes('ConfigMap shop/other'),
@@ -199,7 +191,7 @@ test('config of a release under way stays its own while a newer revision waits f
   await createSource(bed, { interval: '2s' });
   await bed.start();
   await eventually('v1', () => isAtRest('Initialized'));
-  failOnPrimary('shop/web:2');
+  failPrimary(bed, 'shop/web:2');
   await bed.commit('v2', revision(2, 'two', ['flags', 'extra']));
   await eventually('v2 is held', isHeld);
   const seen = follow(bed, (store) => {

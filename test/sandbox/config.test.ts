@@ -3,10 +3,10 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   imageOf,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -44,9 +44,7 @@ const primaryPods = () => podsOf(/^web-primary-/);
 
 async function started(files: Record<string, string>): Promise<void> {
   await bed.commit('v1', files);
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 async function succeededAfter(change: () => Promise<string>): Promise<void> {
@@ -334,9 +332,7 @@ test('an optional copy that somebody deletes comes back without a release, also 
   web.spec.template.spec.containers[0].envFrom.push({ secretRef: { name: 'certificate', optional: true } });
   await bed.send('POST', '/api/v1/namespaces/shop/configmaps', JSON.parse(settings({ mode: 'one' })));
   await bed.commit('v1', { 'web.json': JSON.stringify(web), 'canary.json': canary() });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   const copied = async () => {
     const { metadata, data } = ((await bed.get('v1', 'ConfigMap', 'settings-primary')) ?? {
       metadata: {},

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from './cli-run.ts';
-import { type Bed, canary, createSource, deployment, startBed, waitForPhase } from './holdfast-bed.ts';
+import { type Bed, canary, deployment, runUntilInitialized, startBed } from './holdfast-bed.ts';
 
 let bed: Bed;
 /** Where the controller of these tests keeps its key. */
@@ -11,9 +11,7 @@ const deployments = '/apis/apps/v1/namespaces/default/deployments';
 beforeAll(async () => {
   bed = await startBed();
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 });
 afterAll(() => bed.close());
 

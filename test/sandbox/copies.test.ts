@@ -9,6 +9,7 @@ import {
   eventually,
   isNotIdle,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -39,9 +40,7 @@ test('a second copy does nothing until the first one hands the Lease back, then 
 
 test('a restarted copy writes nothing when everything is as it was', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  const first = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const first = await runUntilInitialized(bed);
   await eventually('it is Ready', async () => condition(await bed.canary(), 'Ready')?.status === 'True');
   await first.drain();
   const before = await bed.canary();
@@ -65,9 +64,7 @@ test('a signed push webhook wakes the Source, an unsigned one does not', async (
     metadata: { name: 'hook', namespace: 'shop' },
     data,
   });
-  await createSource(bed, { interval: '1h', secretRef: { name: 'hook' } });
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed, { interval: '1h', secretRef: { name: 'hook' } });
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   const body = '{"ref":"refs/heads/main"}';
   const post = (signature: string) =>
@@ -113,9 +110,7 @@ test('a push webhook that comes before a new leader has read the Sources is to c
 
 test('metrics carry the names of Flagger', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   const text = await (await fetch(`${app.url}/metrics`)).text();
   expect(text).toContain('flagger_canary_total{namespace="shop"} 1');
   expect(text).toContain('flagger_canary_weight{workload="web-primary",namespace="shop"} 100');

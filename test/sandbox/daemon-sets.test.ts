@@ -3,10 +3,10 @@ import {
   type Bed,
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   imageOf,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -38,9 +38,7 @@ async function podsOn(name: string): Promise<unknown> {
 async function runFirst(): Promise<void> {
   const files = { 'web.json': daemonSet('shop/web:1'), 'canary.json': canary({ spec: { targetRef } }) };
   await bed.commit('v1', files);
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 test('a DaemonSet gets a primary on every node, rests at zero, and promotes a release without a failed request', async () => {

@@ -4,11 +4,11 @@ import type { App } from '../../src/server/app.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   onGateway,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -49,9 +49,7 @@ async function newsOf(reason: string): Promise<string[]> {
 async function running(spec: Record<string, unknown> = {}): Promise<App> {
   await bed.send('POST', path, JSON.parse(canary({ spec: { revertOnDeletion: true, ...spec } })));
   await bed.commit('v1', { 'web.json': withConfig('shop/web:1'), 'config.json': JSON.stringify(config) });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   return app;
 }
 

@@ -16,6 +16,7 @@ import {
   deployment,
   eventually,
   onGateway,
+  runUntilInitialized,
   sourceFor,
   startBed,
   statusOf,
@@ -41,9 +42,7 @@ async function atRest(spec: Record<string, unknown>, files: Record<string, strin
     'config.json': configWith('info'),
     'canary.json': canary({ spec }),
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   await app.drain();
 }
 
@@ -339,9 +338,7 @@ async function midRollout(): Promise<{ v1: string; v2: string; app: App }> {
     'config.json': configWith('info'),
     'canary.json': canary(),
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   const changed = JSON.parse(deploymentWithConfig('shop/web:2'));
   const { containers } = changed.spec.template.spec;
   containers[0].envFrom.push({ configMapRef: { name: 'prices' } });

@@ -7,10 +7,10 @@ import {
   type Bed,
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   notesOf,
+  runUntilInitialized,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { startQuickBed } from './quick-bed.ts';
@@ -58,9 +58,7 @@ async function initialized(more: Parameters<Bed['start']>[0] = {}): Promise<void
     data: { value: 'czNjcmV0' },
   });
   await bed.commit('v1', { 'web.json': needy('shop/web:1'), 'canary.json': canary(), 'flags.json': flags });
-  await createSource(bed);
-  await bed.start(more);
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, {}, more);
 }
 
 function drillAs(format: 'json' | 'text') {

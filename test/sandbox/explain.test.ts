@@ -5,10 +5,10 @@ import { connectTo } from './connect-to.ts';
 import {
   type Bed,
   canary,
-  createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -31,9 +31,7 @@ test('explain tells what is expected, the cause and the decision, plays hypothes
     'web.json': deployment('shop/web:1'),
     'canary.json': canary({ spec: { progressDeadlineSeconds: 30 } }),
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
 
   const atRest = JSON.parse((await explain('-o', 'json')).stdout);
   expect(atRest.primary.filter(({ met }: { met: boolean }) => !met)).toEqual([]);
@@ -45,12 +43,7 @@ test('explain tells what is expected, the cause and the decision, plays hypothes
   expect(assumed.judgement).toMatchObject({ cause: 'Unschedulable', action: 'revert' });
   expect(assumed.forecast.moments.at(-1)).toMatchObject({ state: 'Reverting' });
 
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'CrashLoopBackOff' }
-      : undefined,
-  );
+  failPrimary(bed, 'shop/web:2', 'CrashLoopBackOff');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('the primary crashes', async () => {
     const { postPromotion } = statusOf(await bed.canary()) as { postPromotion?: { state: string } };
@@ -69,9 +62,7 @@ test('explain tells what is expected, the cause and the decision, plays hypothes
 
 test('who may not list Secrets is told that releases in them are not known, beside what is', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   await app.drain();
   expect((await explain()).text).not.toContain('note: releases');
   bed.sandbox.fault(({ path }) => (path.endsWith('/secrets') ? { code: 403 } : undefined));
@@ -95,9 +86,7 @@ test('explain says what is wrong with what it was asked', async () => {
 
 test('a freeze whose reason has several lines holds the release in explain, too', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   const connection = await connectTo(bed);
   await freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale\nof the year\n' },

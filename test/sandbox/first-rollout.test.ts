@@ -8,6 +8,7 @@ import {
   eventually,
   imageOf,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -26,9 +27,7 @@ async function replicasOf(name: string): Promise<unknown> {
 
 test('v1 becomes the primary, v2 goes through its analysis and is promoted', async () => {
   const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   expect(await primaryImage(bed)).toBe('shop/web:1');
   const first = statusOf(await bed.canary());
   expect(first.lastPromotedCommit).toBe(v1);
@@ -63,9 +62,7 @@ test('a service account that Git takes from a workload is gone from the canary, 
     return specs.map(({ template }) => template.spec.serviceAccountName);
   };
   await bed.commit('v1', { ...files(1, { serviceAccountName: 'wide' }), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   expect(await accounts()).toEqual(['wide', 'wide', 'wide']);
 
   await bed.commit('v2', files(2));

@@ -4,9 +4,9 @@ import type { App } from '../../src/server/app.ts';
 import {
   type Bed,
   canary,
-  createSource,
   deployment,
   eventually,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -44,9 +44,7 @@ test('a release that fails and one that succeeds show in the series of Flagger, 
     'web.json': deployment('shop/web:1'),
     'canary.json': canary({ analysis: { webhooks } }),
   });
-  await createSource(bed, { prune: false });
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed, { prune: false });
   await eventually('initialized', async () => (await series(app))[`flagger_canary_status{${labels}}`] === 1);
   expect(await series(app)).toEqual({
     'flagger_canary_total{namespace="shop"}': 1,

@@ -10,6 +10,7 @@ import {
   eventually,
   onGateway,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -67,9 +68,7 @@ async function begin(files: Record<string, string>): Promise<void> {
     'latency.json': template('latency', 'sandbox_request_duration_ms'),
   };
   await bed.commit('v1', { ...templates, ...files });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 /** The selector of the Service that users call. */
@@ -195,9 +194,7 @@ test('14: kubernetes keeps Flux away, takes labels by prefix, and promotes after
       analysis: { iterations: 5, webhooks: [hook('confirm-rollout'), hook('pre-rollout')] },
     }),
   });
-  await createSource(bed);
-  await bed.start({ includeLabelPrefixes: ['app.kubernetes.io'] });
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, {}, { includeLabelPrefixes: ['app.kubernetes.io'] });
   const apex = await bed.get('v1', 'Service', 'web');
   expect(apex?.metadata.annotations).toMatchObject({
     'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',

@@ -9,6 +9,7 @@ import {
   createSource,
   deployment,
   eventually,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -43,9 +44,7 @@ test('with --enable-config-tracking=false config is applied, never copied, and s
     'flags.json': flags('off'),
     'canary.json': canary(),
   });
-  await createSource(bed);
-  await bed.start({ tracksConfig: false });
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, {}, { tracksConfig: false });
   await bed.commit('dark', { 'flags.json': flags('on') });
   await eventually('the ConfigMap as in Git', async () => {
     const live = await bed.get('v1', 'ConfigMap', 'flags');

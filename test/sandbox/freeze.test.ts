@@ -9,10 +9,10 @@ import { connectTo } from './connect-to.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -27,9 +27,7 @@ beforeEach(async () => {
   bed = await startQuickBed();
   connection = await connectTo(bed);
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  app = await runUntilInitialized(bed);
 });
 afterEach(async () => {
   await connection.close();

@@ -9,7 +9,7 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
   isNotIdle,
   primaryImage,
   statusOf,
@@ -70,16 +70,6 @@ function untilFetched(): Promise<unknown> {
   );
 }
 
-/** Pods of the primary with this image never become ready; the returned function heals them. */
-function failOnPrimary(image: string): () => void {
-  return bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === image
-      ? { failure: 'NotReady' }
-      : undefined,
-  );
-}
-
 /** `v2` is being reverted, and the last-known-good does not become ready before `heal`. */
 async function startReverting(): Promise<{ heal: () => void; drain: () => Promise<void> }> {
   await bed.commit('v1', {
@@ -89,10 +79,10 @@ async function startReverting(): Promise<{ heal: () => void; drain: () => Promis
   await createSource(bed);
   const app = await bed.start();
   await untilAtRest('Initialized');
-  failOnPrimary('shop/web:2');
+  failPrimary(bed, 'shop/web:2', 'NotReady');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await untilState('Converging');
-  const heal = failOnPrimary('shop/web:1');
+  const heal = failPrimary(bed, 'shop/web:1', 'NotReady');
   await untilState('Reverting');
   return { heal, drain: () => app.drain() };
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
 import { clone } from '../../sandbox/api-server/json.ts';
 import type { LoggedRequest } from '../../sandbox/api-server/server.ts';
+import type { PodFailure } from '../../sandbox/controllers/pod-behaviour.ts';
 import { git as runGit } from '../../sandbox/git-server/git.test-support.ts';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
 import { type GitServer, startGitServer } from '../../sandbox/git-server/git-server.ts';
@@ -299,6 +300,37 @@ export function waitForPhase(bed: Bed, wanted: string, timeoutMs = 120_000): Pro
     timeoutMs,
     seen: async () => ({ canary: statusOf(await bed.canary()), source: statusOf(await bed.source()) }),
   });
+}
+
+/** Creates the Source and starts the program, which has initialized the Canary `web` then. */
+export async function runUntilInitialized(
+  bed: Bed,
+  spec: Record<string, unknown> = {},
+  ...start: Parameters<Bed['start']>
+): Promise<App> {
+  await createSource(bed, spec);
+  const app = await bed.start(...start);
+  await waitForPhase(bed, 'Initialized');
+  return app;
+}
+
+/** From now on pods with this image, and a name that begins so, fail; the returned function ends that. */
+export function failPods(
+  { sandbox }: Bed,
+  image: string,
+  failure: PodFailure = 'ImagePullBackOff',
+  beginning = '',
+): () => void {
+  return sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith(beginning) && imageOf({ spec: { template: pod } }) === image
+      ? { failure }
+      : undefined,
+  );
+}
+
+/** The same for pods of the primary of `web`. */
+export function failPrimary(bed: Bed, image: string, failure?: PodFailure): () => void {
+  return failPods(bed, image, failure, 'web-primary-');
 }
 
 /** Image of the first container of a workload's template. */

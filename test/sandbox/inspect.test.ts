@@ -6,7 +6,7 @@ import { logs } from '../../src/cli/inspect/logs.ts';
 import type { TreeNode } from '../../src/cli/inspect/tree-nodes.ts';
 import { run } from './cli-run.ts';
 import { connectTo } from './connect-to.ts';
-import { canary, createSource, deployment, eventually, waitForPhase } from './holdfast-bed.ts';
+import { canary, deployment, eventually, runUntilInitialized, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const settings = JSON.stringify({
@@ -22,9 +22,7 @@ beforeEach(async () => {
   await bed.commit('Open the shop', {
     ...{ 'web.json': deployment('shop/web:1'), 'canary.json': canary(), 'settings.json': settings },
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 });
 afterEach(() => bed.close());
 

@@ -8,6 +8,7 @@ import {
   deployment,
   eventually,
   isNotIdle,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -71,9 +72,7 @@ const until = (wanted: readonly string[]) =>
 async function begin(): Promise<void> {
   const files = { 'web.json': deployment('shop/web:1'), 'canary.json': weighted };
   await bed.commit('v1', { ...files, 'route.json': JSON.stringify(front('/')) });
-  await createSource(bed, { prune: true });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { prune: true });
 }
 
 test('gets weights by steps, takes what Git changes meanwhile, and is given back', async () => {
@@ -114,9 +113,7 @@ test('loses no request while a release changes the port of the Service, which th
     };
   };
   await bed.commit('v1', files('shop/web:1', 80));
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
 
   await bed.commit('v2', files('shop/web:2', 90));

@@ -7,10 +7,10 @@ import { run } from './cli-run.ts';
 import {
   canary,
   condition,
-  createSource,
   eventually,
   follow,
   isNotIdle,
+  runUntilInitialized,
   statusOf,
   storedStatus,
   waitForPhase,
@@ -118,9 +118,7 @@ async function writesIn(durationMs: number): Promise<number> {
 
 async function startWith(more: Record<string, unknown> = {}): Promise<void> {
   await bed.commit('v1', { 'web.json': service('shop/web:1'), 'canary.json': ofKnative(more) });
-  await createSource(bed, { prune: true });
-  await bed.start({ metricsServer: prometheus.url });
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { prune: true }, { metricsServer: prometheus.url });
 }
 
 describe('a Canary whose target is a Knative Service', () => {
@@ -279,9 +277,7 @@ describe('a Canary whose target is a Knative Service', () => {
       JSON.parse(ofKnative({ revertOnDeletion: true })),
     );
     await bed.commit('v1', { 'web.json': service('shop/web:1') });
-    await createSource(bed);
-    await bed.start({ metricsServer: prometheus.url });
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed, {}, { metricsServer: prometheus.url });
     await bed.commit('v2', { 'web.json': service('shop/web:2') });
     await eventually('40 % on v2', async () => statusOf(await bed.canary()).canaryWeight === 40);
     // The next look at Git would bring v2 back at once: nothing holds it any more.

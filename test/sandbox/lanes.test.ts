@@ -5,12 +5,12 @@ import { rejectionsName, rejectionsType } from '../../src/release/rejections.ts'
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
   onGateway,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -42,24 +42,12 @@ function refuseWrites(isRefused: (path: string, body: string) => boolean): () =>
 const isRejection = (path: string, body: string) =>
   path.includes(rejections) || (path === secrets && body.includes(`"${rejections}"`));
 
-/** Version 2 passes its analysis and does not come up on the primary. */
-function breakPrimary(): void {
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
-}
-
 async function initialized(spec: Record<string, unknown> = {}, analysis: Record<string, unknown> = {}) {
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),
     'canary.json': canary({ spec, analysis }),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 function untilReady(what: string, reason: string, message: RegExp): Promise<unknown> {
@@ -100,7 +88,7 @@ function refuseFirstVersion(): () => void {
 
 test('a last-known-good that the API server refuses is told at the deadline, and a newer commit gets through', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert', interval: '1s' } });
-  breakPrimary();
+  failPrimary(bed, 'shop/web:2');
   refuseFirstVersion();
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -127,7 +115,7 @@ test('a last-known-good that the API server refuses is told at the deadline, and
 
 test('a revert goes on by itself once the API server accepts the last-known-good, also after the deadline', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert', interval: '1s' } });
-  breakPrimary();
+  failPrimary(bed, 'shop/web:2');
   const allow = refuseFirstVersion();
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -144,7 +132,7 @@ test('a revert goes on by itself once the API server accepts the last-known-good
 
 test('a refused rejection Secret does not stop the revert', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
-  breakPrimary();
+  failPrimary(bed, 'shop/web:2');
   const allow = refuseWrites(isRejection);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -166,7 +154,7 @@ test('a refused rejection Secret does not stop the revert', async () => {
 
 test('the run ends although its rejection is refused, and the release is not tried again', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
-  breakPrimary();
+  failPrimary(bed, 'shop/web:2');
   refuseWrites(isRejection);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Failed');
@@ -179,7 +167,7 @@ test('the run ends although its rejection is refused, and the release is not tri
 
 test('a retry that cannot lift the rejection is carried out once it can', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
-  breakPrimary();
+  failPrimary(bed, 'shop/web:2');
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Failed');
   await eventually('the rejection is kept', () => bed.get('v1', 'Secret', rejections));
@@ -194,7 +182,7 @@ test('a retry that cannot lift the rejection is carried out once it can', async 
 
 test('a rejection Secret that cannot be read does not stop the revert', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
-  breakPrimary();
+  failPrimary(bed, 'shop/web:2');
   await bed.send('POST', secrets, {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -286,7 +274,7 @@ test('without a finalizer nothing is taken over from a target that serves, since
 
 test('while a write is refused for good the status is not written over and over', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
-  breakPrimary();
+  failPrimary(bed, 'shop/web:2');
   refuseWrites(isRejection);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await untilReady('the refusal is told', 'Forbidden', /^Reject/);

@@ -9,6 +9,7 @@ import {
   eventually,
   onGateway,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -37,9 +38,7 @@ async function start(type: string): Promise<(version: number) => Promise<unknown
       'canary.json': canary({ spec, analysis }),
     });
   await release(1);
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   return release;
 }
 

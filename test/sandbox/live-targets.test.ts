@@ -9,6 +9,7 @@ import {
   eventually,
   imageOf,
   isNotIdle,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -240,9 +241,7 @@ describe('a Canary whose target another tool applies', () => {
   test('is served the same when the Canary itself comes from a Source', async () => {
     await flux.apply(target('shop/web:1'));
     await bed.commit('the Canary alone', { 'canary.json': canary() });
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     expect(fieldsOfHoldfast(await workload('web'))).toEqual(['spec.replicas']);
   });
 

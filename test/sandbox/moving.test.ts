@@ -6,12 +6,11 @@ import { watchBackends } from './backend-watch.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   imageOf,
+  runUntilInitialized,
   statusOf,
-  waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
@@ -41,9 +40,7 @@ const service = JSON.stringify({
 async function begin(provider: string, files: Record<string, string>): Promise<void> {
   const web = deployment('shop/web:1', { replicas: 3 });
   await bed.commit('v1', { 'web.json': web, 'canary.json': manifest(provider), ...files });
-  await createSource(bed);
-  app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  app = await runUntilInitialized(bed);
 }
 
 /** Users of the route and of the Service itself; the fewest pods that answer behind the Service at any event. */

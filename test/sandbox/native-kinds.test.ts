@@ -3,10 +3,10 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   imageOf,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -127,9 +127,7 @@ async function runFirst(kind: Kind, analysis: Record<string, unknown> = {}): Pro
     'budget.json': budget,
     'canary.json': canaryOf(kind, analysis),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 function readyMessage(text: string): Promise<unknown> {

@@ -7,6 +7,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -90,9 +91,7 @@ async function runFirst(): Promise<void> {
     'service.json': service,
     'canary.json': canary({ spec, analysis }),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 test('a Deployment is promoted by steps in place, and has its own settings back', async () => {
@@ -176,9 +175,7 @@ test('the share stays when the number of pods changes at a step, and a Canary th
   const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
   await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis: steps })));
   await bed.commit('v1', { 'web.json': web('shop/web:1', { replicas: undefined }) });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const scale = (replicas: number) => patch({ replicas });
   const counts = async () => {
     const { replicas, updatedReplicas, readyReplicas } = statusOf(await live());
@@ -208,9 +205,7 @@ async function stopAtHalf(): Promise<void> {
   const steps = { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' };
   await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis: steps })));
   await bed.commit('v1', { 'web.json': web('shop/web:1') });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await bed.commit('v2', { 'web.json': web('shop/web:2') });
   await eventually('the step', async () => statusOf(await bed.canary()).canaryWeight === 50);
   await suspendSource();
@@ -307,9 +302,7 @@ test('a Service of its own selects the pods of the release that is tried, and no
       analysis,
     }),
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   const { store } = bed.sandbox;
   const selected = () => {
     const { selector = {} } = (store.get('/services', 'shop', 'web-canary')?.spec ?? {}) as {

@@ -11,7 +11,14 @@ import { kindsByCommand } from '../documents/output-commands.ts';
 import { outputKindsIn } from '../output-documents.ts';
 import { run } from './cli-run.ts';
 import { connectTo } from './connect-to.ts';
-import { canary, createSource, deployment, eventually, sourceFor, waitForPhase } from './holdfast-bed.ts';
+import {
+  canary,
+  deployment,
+  eventually,
+  runUntilInitialized,
+  sourceFor,
+  waitForPhase,
+} from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 import { configWith, deploymentWithConfig } from './with-config.ts';
 
@@ -50,9 +57,7 @@ beforeAll(async () => {
     'other.json': deployment('shop/other:1', { name: 'other' }),
     'other-canary.json': canary({ name: 'other' }),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await bed.commit('v2', {
     'web.json': deploymentWithConfig('shop/web:2'),
     'canary.json': canary({ analysis: { interval: '1m', iterations: 500 } }),

@@ -11,6 +11,7 @@ import {
   createSource,
   deployment,
   eventually,
+  failPrimary,
   imageOf,
   primaryImage,
   startBed,
@@ -72,12 +73,7 @@ test('one that stands still as it writes the last-known-good back doubles and un
   await waitForPhase(bed, 'Initialized');
   const second = await start(newer);
   await eventually('the standby is up', async () => /watch|wait|Holdfast is starting/.test(second.output()));
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
+  failPrimary(bed, 'shop/web:2');
   const bad = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   onImage('shop/web:2', () => onImage('shop/web:1', () => first.stop('SIGSTOP')));
 

@@ -5,15 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PlanReport } from '../../src/review/plan/report.ts';
 import { run } from './cli-run.ts';
-import {
-  type Bed,
-  canary,
-  createSource,
-  deployment,
-  sourceFor,
-  startBed,
-  waitForPhase,
-} from './holdfast-bed.ts';
+import { type Bed, canary, deployment, runUntilInitialized, sourceFor, startBed } from './holdfast-bed.ts';
 
 let bed: Bed;
 let folder: string;
@@ -38,9 +30,7 @@ beforeAll(async () => {
     'theirs.json': plain('ConfigMap', 'theirs', { data: { level: 'info' } }),
     'vault.json': plain('Secret', 'vault', { stringData: { password: 'hunter2' } }),
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   await app.drain();
 });
 

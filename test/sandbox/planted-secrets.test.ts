@@ -19,7 +19,7 @@ import {
   condition,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
   sourceFor,
   startBed,
   statusOf,
@@ -212,12 +212,7 @@ async function playReleases(): Promise<void> {
     write: { ledger: true, revert: 'commit' },
   });
   await waitForPhase(bed, 'Initialized', 60_000);
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'CrashLoopBackOff' }
-      : undefined,
-  );
+  failPrimary(bed, 'shop/web:2', 'CrashLoopBackOff');
   await bed.commit('v2', { 'web.json': workload('shop/web:2') });
   await eventually(
     'the revert is in Git',

@@ -4,12 +4,12 @@ import { startHookServer } from '../hook-server.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
   onGateway,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -57,9 +57,7 @@ async function checkOf(name: string): Promise<Record<string, unknown> | undefine
 describe('a targetPort whose name the template lacks never becomes the last-known-good (issue 11, 8)', () => {
   test('from Git it is refused with file and line, and the release before goes on', async () => {
     await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': unchecked('http') });
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     const good = await lastKnownGood();
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
 
@@ -112,9 +110,7 @@ describe('ports change with the template and come back with it', () => {
       'canary.json': to(port),
     });
     await bed.commit('v1', files('shop/web:1', before));
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
 
     await bed.commit('v2', files('shop/web:2', after));
@@ -125,12 +121,7 @@ describe('ports change with the template and come back with it', () => {
     expect(await targetPortOf('web')).toBe(after);
     expect(await checkOf('endpoints')).toMatchObject({ verdict: 'pass', value: 2, min: 2 });
 
-    bed.sandbox.behaviour.rule((pod) =>
-      pod.metadata.name.startsWith('web-primary-') &&
-      imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
-        ? { failure: 'ImagePullBackOff' }
-        : undefined,
-    );
+    failPrimary(bed, 'shop/web:3');
     await bed.commit('v3', files('shop/web:3', before));
     await waitForPhase(bed, 'Failed');
     sampler.stop();
@@ -155,9 +146,7 @@ describe.each(['gatewayapi:v1', 'contour'])('a Service with another port number 
 
   test('loses no request while its release waits, on the way up, and on the way back', async () => {
     await bed.commit('v1', files('shop/web:1', 80));
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
 
     const webhooks = [{ name: 'gate', type: 'confirm-rollout', url: 'http://127.0.0.1:1/', timeout: '1s' }];
@@ -171,12 +160,7 @@ describe.each(['gatewayapi:v1', 'contour'])('a Service with another port number 
     expect(await primaryImage(bed)).toBe('shop/web:2');
     expect(sampler.totals().failed).toBe(0);
 
-    bed.sandbox.behaviour.rule((pod) =>
-      pod.metadata.name.startsWith('web-primary-') &&
-      imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
-        ? { failure: 'ImagePullBackOff' }
-        : undefined,
-    );
+    failPrimary(bed, 'shop/web:3');
     await bed.commit('v3', files('shop/web:3', 80));
     await waitForPhase(bed, 'Failed');
     sampler.stop();
@@ -201,9 +185,7 @@ describe('a release with other ports whose checks fail after its promotion', () 
       }),
     });
     await bed.commit('v1', files('shop/web:1', {}, 8080));
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
 
     hooks.answer('smoke', 500);
@@ -237,9 +219,7 @@ test('a number that the template does not declare is told by a condition, also w
 
 test('nobody is promoted while no endpoint tells that requests arrive (issue 11, 8)', async () => {
   await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': to('http') });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const good = await lastKnownGood();
   const release = bed.sandbox.holdEndpoints();
 
@@ -253,9 +233,7 @@ test('a canary that a second port of its Service keeps from its traffic says whi
   const analysis = { interval: '1s', threshold: 2, stepWeight: 50, maxWeight: 50 };
   const spec = { ...onGateway, progressDeadlineSeconds: 10, analysis };
   await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': canary({ spec }) });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const more = { name: 'metrics', port: 9090, targetPort: 'metrics' };
   const service = {
     apiVersion: 'v1',

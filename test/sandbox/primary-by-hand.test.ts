@@ -11,7 +11,7 @@ import type { World } from '../../src/rollout/world.ts';
 import { createClusterPort } from '../../src/server/cluster.ts';
 import { type Connection, connect } from '../../src/server/connection.ts';
 import { createWriteGate } from '../../src/server/write-gate.ts';
-import { canary, createSource, deployment, primaryImage, waitForPhase } from './holdfast-bed.ts';
+import { canary, deployment, primaryImage, runUntilInitialized } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -58,9 +58,7 @@ async function released(
     'canary.json': canary({ spec }),
     ...more,
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   await bed.pass(3_000);
   await app.drain();
 }

@@ -8,8 +8,8 @@ import {
   deployment,
   eventually,
   imageOf,
+  runUntilInitialized,
   statusOf,
-  waitForPhase,
 } from './holdfast-bed.ts';
 import { configMap, sources, watchPruning } from './pruned-objects.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
@@ -314,9 +314,7 @@ describe('a Canary that left Git', () => {
 
   test('hands back to its target, which stays, before it goes', async () => {
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-    await createSource(bed, { prune: true });
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed, { prune: true });
     expect((await target())?.spec).toMatchObject({ replicas: 0 });
 
     await bed.commit('no canary any more', { 'canary.json': null });
@@ -338,9 +336,7 @@ describe('a Canary that left Git', () => {
       'web.json': JSON.stringify(kept),
       'canary.json': canary(),
     });
-    await createSource(bed, { prune: true });
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed, { prune: true });
 
     await bed.commit('neither any more', { 'web.json': null, 'canary.json': null });
 
@@ -360,9 +356,7 @@ describe('a Canary that left Git', () => {
         });
       };
       await bed.commit('v1', { 'web.json': web('shop/web:1'), 'canary.json': canary() });
-      await createSource(bed, { prune: true });
-      await bed.start();
-      await waitForPhase(bed, 'Initialized');
+      await runUntilInitialized(bed, { prune: true });
       await bed.commit('no canary any more', { 'canary.json': null });
       await eventually('the Canary is gone', async () => !(await bed.canary()), { seen: bed.source });
 
@@ -397,9 +391,7 @@ describe('a Canary that left Git', () => {
 
   test('is told where a webhook takes the hand-back from it, and hands back without the webhook', async () => {
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-    await createSource(bed, { prune: true });
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed, { prune: true });
     const { store } = bed.sandbox;
     const { put } = store;
     store.put = (key, { ...sent }) => {
@@ -465,9 +457,7 @@ describe('a Canary that left Git', () => {
       'settings.json': configMap('settings'),
       'other.json': configMap('other'),
     });
-    await createSource(bed, { prune: true });
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed, { prune: true });
 
     await bed.commit('away', { 'web.json': null, 'canary.json': null, 'settings.json': null });
 

@@ -5,12 +5,13 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
+  failPods,
   imageOf,
   isNotIdle,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -89,9 +90,7 @@ async function twoReleases(
   const files = config.map((name, index) => [`${name}.json`, bigConfig(name, index + 1)]);
   const first = { 'web.json': deployment('shop/web:1'), 'canary.json': canary() };
   await bed.commit('v1', { ...first, ...Object.fromEntries(files) });
-  await createSource(bed, spec);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed, spec);
   await bed.commit('v2', { 'web.json': withConfigs('shop/web:2', config) });
   await waitForPhase(bed, 'Succeeded');
   await app.drain();
@@ -111,11 +110,7 @@ test('a damaged record is written anew from Git, at head or at its own commit, s
   });
   expect((await goodRecord()).promotedTime).toBe(promotedTime);
 
-  bed.sandbox.behaviour.rule((pod) =>
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
+  failPods(bed, 'shop/web:3');
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await waitForPhase(bed, 'Failed');
   await replaceSecret(record, undefined);

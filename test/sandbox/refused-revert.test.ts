@@ -4,14 +4,13 @@ import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { App } from '../../src/server/app.ts';
 import {
   canary,
-  createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
   notesOf,
   primaryImage,
+  runUntilInitialized,
   statusOf,
-  waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
@@ -20,21 +19,14 @@ let first: App;
 beforeEach(async () => {
   bed = await startQuickBed();
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  first = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  first = await runUntilInitialized(bed);
 });
 afterEach(() => bed.close());
 
 const status = async () => statusOf(await bed.canary()) as CanaryStatus;
 /** v2 is on the primary, never becomes ready there, and from now on nobody may write the primary. */
 async function failUnderQuota(): Promise<() => void> {
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
+  failPrimary(bed, 'shop/web:2');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('v2 is on the primary', async () => (await primaryImage(bed)) === 'shop/web:2');
   return bed.sandbox.fault(({ method, path }) =>

@@ -21,10 +21,10 @@ import { connectTo } from './connect-to.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -61,9 +61,7 @@ async function past(): Promise<PastRelease[]> {
 /** v1 and v2 proved themselves; v3 is at head with an analysis that takes minutes. */
 async function untilAnalysis(): Promise<{ v1: string; v2: string; v3: string }> {
   const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   expect((await settled(v2)).exitCode).toBe(0);
   const v3 = await bed.commit('v3', {
@@ -140,9 +138,7 @@ test.each(['is valid', 'can no longer be acted on'])(
       postPromotion: { onFailure: 'halt', successThreshold: 1_000 },
     };
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': canary({ spec }) });
     await eventually('v2 is verified', async () => {
       const { postPromotion } = statusOf(await bed.canary());
@@ -222,9 +218,7 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
 
 test('a commit whose Canary cannot be acted on is no success, and who waits for it is told what stops it', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const broken = await bed.commit('invalid', { 'canary.json': canary({ analysis: { iterations: 0.5 } }) });
   await eventually('it is told', async () => {
     return condition(await bed.canary(), 'Stalled')?.reason === 'InvalidSpec';
@@ -263,9 +257,7 @@ test('a pause that Git sets is not resumed past Git, which would set it again: t
   const paused = JSON.parse(canary());
   paused.metadata.annotations = { 'holdfast.dev/pause': 'true' };
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': JSON.stringify(paused) });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 
   const resumed = setPause(connection.client, { ...one, paused: false, format: 'text' });
 

@@ -11,6 +11,7 @@ import {
   eventually,
   imageOf,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -48,9 +49,7 @@ function untilWaiting(): Promise<boolean> {
 
 test('history rewritten back to the last-known-good release needs no approval, and ends the release under way', async () => {
   await bed.commit('v1', files('shop/web:1'));
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await bed.commit('v2', files('shop/web:2'));
   await waitForPhase(bed, 'Progressing');
 
@@ -63,18 +62,14 @@ test('history rewritten back to the last-known-good release needs no approval, a
 
 test('history rewritten to the same content needs no approval', async () => {
   await bed.commit('v1', files('shop/web:1'));
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 
   await untilApplied(await bed.rewrite('v1 with another subject', files('shop/web:1')));
 });
 
 test('history rewritten to something that never proved itself waits, and so does one that changes more than releases', async () => {
   await bed.commit('v1', files('shop/web:1'));
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 
   await bed.rewrite('v3', files('shop/web:3'));
   await untilWaiting();
@@ -186,9 +181,7 @@ test('while rewritten history waits, diff compares with the commit that is appli
   // As GitHub and GitLab do: a commit that no branch leads to any more can still be had.
   await promisify(execFile)('git', ['-C', bed.repository, 'config', 'uploadpack.allowAnySHA1InWant', 'true']);
   await bed.commit('v1', files('shop/web:1', { 'settings.json': settings('red') }));
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const rewritten = await bed.rewrite('v3', files('shop/web:3', { 'settings.json': settings('blue') }));
   await untilWaiting();
 

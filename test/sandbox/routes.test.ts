@@ -7,6 +7,7 @@ import {
   deployment,
   eventually,
   follow,
+  runUntilInitialized,
   statusOf,
   storedStatus,
   waitForPhase,
@@ -31,9 +32,7 @@ for (const [provider, spec] of Object.entries(providers)) {
     const analysis = { interval: '500ms', iterations: undefined, stepWeight: 40, maxWeight: 80 };
     const manifest = canary({ spec: { provider, ...spec }, analysis });
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': manifest });
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
     const weights = follow(bed, (store) => storedStatus(store).canaryWeight);
     await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
@@ -63,9 +62,7 @@ test.each(Object.entries(providers))(
     const shareOfCanary = () =>
       bed.sandbox.traffic('shop', 'web').workloads.find(({ workload }) => workload === 'web')?.share ?? 0;
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': timed() });
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
     await eventually('40 %', async () => (await status()).canaryWeight === 40, { seen: status });
 
@@ -87,9 +84,7 @@ test('a mirror to the canary that somebody adds to the route by hand is taken of
     'web.json': deployment('shop/web:1'),
     'canary.json': canary({ spec: { provider, ...providers[provider] } }),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const rules = async () => {
     const route = await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'web');
     const spec = route?.spec as { rules?: Array<{ filters?: object[] }> } | undefined;
@@ -138,9 +133,7 @@ test.each(Object.entries(additions))(
       'web.json': deployment('shop/web:1'),
       'canary.json': canary({ spec: { provider, ...providers[provider] } }),
     });
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     const rules = async () => {
       const { body } = await bed.send('GET', path);
       return (body as { spec: Record<string, Rule[]> }).spec[list] ?? [];

@@ -9,6 +9,7 @@ import {
   eventually,
   notesOf,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -64,9 +65,7 @@ async function runScaled(): Promise<void> {
     'hpa.json': scaler(hpaApi, hpa, { minReplicas: 1, maxReplicas: 12 }),
     'canary.json': canaryWith(hpaApi, hpa),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await eventually(
     'both scalers',
     async () => (await read(hpaApi, hpa, 'web-primary')).spec.maxReplicas === 12,
@@ -104,9 +103,7 @@ function withoutNumber(image: string): string {
 
 async function runScaledByHand(): Promise<void> {
   await bed.commit('v1', { 'web.json': withoutNumber('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await scaleTo('web-primary', 10);
 }
 
@@ -136,9 +133,7 @@ test.each([
 
 test('a primary keeps its pods where Git takes the number out', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1', { replicas: 4 }), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await bed.commit('v2', { 'web.json': withoutNumber('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
   expect(await replicasOf('web-primary')).toBe(4);
@@ -169,9 +164,7 @@ test('a primary that does not come up is held by as many canary pods, then rever
 test('a scaler that changes in Git reaches both copies, and a Canary that gets one keeps its pods', async () => {
   const files = { 'web.json': deployment('shop/web:1', { replicas: 4 }), 'canary.json': canary() };
   await bed.commit('v1', files);
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await bed.commit('with a scaler', {
     'hpa.json': scaler(hpaApi, hpa, { minReplicas: 2, maxReplicas: 12 }),
     'canary.json': canaryWith(hpaApi, hpa),
@@ -233,9 +226,7 @@ test('a ScaledObject is paused while the canary rests, goes on for a release, an
     'scaler.json': scaler(keda, 'ScaledObject', { minReplicaCount: 1, maxReplicaCount: 5, triggers }),
     'canary.json': canaryWith(keda, 'ScaledObject'),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const object = (name: string) => read(keda, 'ScaledObject', name);
   await eventually('the canary rests', async () => (await object('web')).annotations[paused] === '0');
   expect((await object('web-primary')).spec).toMatchObject({
@@ -264,9 +255,7 @@ test('an idleReplicaCount is back after a release, and gone once Git has none', 
     'scaler.json': scaler(keda, 'ScaledObject', { ...bounds, idleReplicaCount: 0 }),
     'canary.json': canaryWith(keda, 'ScaledObject'),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const idle = () =>
     Promise.all(
       ['web', 'web-primary'].map(
@@ -317,9 +306,7 @@ const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
 async function runDeletable(kind: string, files: Record<string, string>, apiVersion: string): Promise<void> {
   await bed.send('POST', canaries, JSON.parse(canaryWith(apiVersion, kind, { revertOnDeletion: true })));
   await bed.commit('v1', { 'web.json': deployment('shop/web:1', { replicas: 1 }), ...files });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 test('a deleted Canary leaves the target as many pods as the primary had, and its scaler as it was', async () => {

@@ -9,6 +9,7 @@ import {
   eventually,
   follow,
   isNotIdle,
+  runUntilInitialized,
   statusOf,
   storedStatus,
   waitForPhase,
@@ -53,9 +54,7 @@ async function selected(name: string): Promise<string | undefined> {
 
 async function startWith(more: Record<string, unknown> = {}): Promise<void> {
   await bed.commit('v1', { ...workloads, 'web.json': service('one'), 'canary.json': ofService(more) });
-  await createSource(bed, { prune: true });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { prune: true });
 }
 
 describe('a Canary whose target is a Service', () => {

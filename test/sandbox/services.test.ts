@@ -3,12 +3,12 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
   follow,
   isNotIdle,
   onGateway,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -74,9 +74,7 @@ test('a Service that was there keeps its type, labels and other ports, and is gi
   await bed.send('POST', services, ownService());
   await bed.send('POST', canaries, JSON.parse(canary({ spec: { revertOnDeletion: true } })));
   await bed.commit('v1', { 'web.json': deployment('shop/web:1') });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 
   expect(await specOf()).toMatchObject({ type: 'NodePort', selector: { app: 'web-primary' } });
   expect(portNumbers(await specOf())).toEqual([80, 9090]);
@@ -98,9 +96,7 @@ test('a Service that was there keeps its type, labels and other ports, and is gi
 
 test('a label that somebody adds to the selector of a Service by hand is taken off: no pod has it', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const names = ['web', 'web-primary'];
   const selectors = () => Promise.all(names.map(async (name) => (await specOf(name)).selector));
   const spec = { selector: { version: 'new' } };
@@ -122,9 +118,7 @@ test('a Service of the same repository is shared without a fight, and is Git’s
     'web.json': deployment('shop/web:1'),
     'service.json': JSON.stringify(ownService()),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await becomesIdle();
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
 
@@ -170,9 +164,7 @@ test.each([
     };
     if (!isInGit) await bed.send('POST', services, ownService());
     await bed.commit('v1', files('shop/web:1', 80));
-    await createSource(bed);
-    await bed.start();
-    await waitForPhase(bed, 'Initialized');
+    await runUntilInitialized(bed);
     await becomesIdle();
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
     const troubles = follow(bed, (store) => {
@@ -198,9 +190,7 @@ test.each([
 
 test('a Service that is added to Git later takes the generated one over without an outage', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   expect((await live())?.metadata.ownerReferences).toHaveLength(1);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
 
@@ -232,9 +222,7 @@ test('a route of the same repository is left to the rollout, but for its metadat
     'route.json': JSON.stringify(route),
     'canary.json': canary({ spec, analysis }),
   });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await becomesIdle();
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
@@ -252,9 +240,7 @@ test('a deleted Canary behind a route leaves an apex Service that selects the ta
   const analysis = { iterations: undefined, stepWeight: 50 };
   await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis })));
   await bed.commit('v1', { 'web.json': deployment('shop/web:1') });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   expect((await specOf()).selector).toEqual({ app: 'web-primary' });
 
   await becomesGone();

@@ -7,9 +7,10 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
+  failPrimary,
   onGateway,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -27,9 +28,7 @@ const status = async () => statusOf(await bed.canary()) as CanaryStatus;
 
 async function initialized(spec: Record<string, unknown>): Promise<void> {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary({ spec }) });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 }
 
 async function untilInvalid(message: RegExp): Promise<void> {
@@ -62,12 +61,7 @@ test('a spec that cannot be acted on, committed while a release is verified, lea
   await bed.commit('half an iteration', { 'canary.json': canary({ spec, ...halfIteration }) });
   await untilInvalid(/iterations.*the spec of generation 1 stays in force/);
   expect((await status()).postPromotion?.state).toBe('Verifying');
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'NotReady' }
-      : undefined,
-  );
+  failPrimary(bed, 'shop/web:2', 'NotReady');
   await eventually('the canary has all of the traffic', async () => shareOf('web') === 1, { seen: status });
   expect(bed.sandbox.traffic('shop', 'web').successShare).toBe(1);
   expect(condition(await bed.canary(), 'Ready')?.reason).toBe('InvalidSpec');
@@ -156,9 +150,7 @@ test('another name of the Service, committed at a step, leaves no share of the c
     'canary.json': canary({ spec: { ...onGateway, service: { ...onGateway.service, name } }, analysis }),
   });
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), ...files('web') });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('40 %', async () => (await status()).canaryWeight === 40, { seen: status });
   await bed.commit('another name', files('shop'));

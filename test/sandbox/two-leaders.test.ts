@@ -2,24 +2,14 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import { freezeLabel } from '../../src/api/freeze.ts';
-import {
-  canary,
-  createSource,
-  deployment,
-  eventually,
-  imageOf,
-  statusOf,
-  waitForPhase,
-} from './holdfast-bed.ts';
+import { canary, deployment, eventually, imageOf, runUntilInitialized, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  const first = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const first = await runUntilInitialized(bed);
   await first.drain();
 });
 afterEach(() => bed.close());

@@ -6,12 +6,13 @@ import type { App } from '../../src/server/app.ts';
 import {
   canary,
   condition,
-  createSource,
   deployment,
   eventually,
+  failPods,
   imageOf,
   onGateway,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -40,9 +41,7 @@ async function trying(
     'web.json': deployment('shop/web:1'),
     'canary.json': canary({ ...more, analysis }),
   });
-  await createSource(bed, source);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, source);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('v2 is tried', async () => Number(statusOf(await bed.canary()).iterations) > 1);
 }
@@ -99,15 +98,9 @@ test('a release whose account loses its role meanwhile is not promoted, says who
 });
 
 test('a release is given up although what it is judged by cannot be read anew: after 30 s that is done without', async () => {
-  bed.sandbox.behaviour.rule((pod) =>
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
+  failPods(bed, 'shop/web:2');
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start({}, undefined, bed.clock);
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, {}, {}, undefined, bed.clock);
   // What was read at the start is fresh no more.
   await bed.pass(20_000);
   bed.sandbox.fault((request) => (ours(request) && isList(request) ? 'hang' : undefined));
@@ -127,9 +120,7 @@ test('a deletion ends in its time although nothing can be read anew meanwhile', 
     '/apis/flagger.app/v1beta1/namespaces/shop/canaries',
     JSON.parse(canary({ spec: { revertOnDeletion: true } })),
   );
-  await createSource(bed);
-  await bed.start({}, undefined, bed.clock);
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, {}, {}, undefined, bed.clock);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   bed.sandbox.fault((request) => (ours(request) && isList(request) ? 'hang' : undefined));
   await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
@@ -175,9 +166,7 @@ const ofFirst = ({ userAgent }: ApiRequest) => userAgent === 'holdfast/1.0.0';
 /** The first copy is at work, with v1 live. The second one leads beside it: its Lease is elsewhere. */
 async function firstOfTwo(spec: Record<string, unknown> = {}): Promise<{ startSecond: () => Promise<App> }> {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary({ spec }) });
-  await createSource(bed);
-  await bed.start({ version: '1.0.0' }, undefined, bed.clock);
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, {}, { version: '1.0.0' }, undefined, bed.clock);
   return { startSecond: () => bed.start({ namespace: 'shop', version: '2.0.0' }, undefined, bed.clock) };
 }
 
@@ -251,9 +240,7 @@ test.each([
 
 test('a status whose writes are answered with 409 for good is reported, and not tried five times a second', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const isStatus = ({ method, path }: { method: string; path: string }) =>
     method === 'PATCH' && path.endsWith('/canaries/web/status');
   const allow = bed.sandbox.fault((request) =>
@@ -285,9 +272,7 @@ test('the creation of a primary that reaches the API server long after it was tr
     return 'drop';
   });
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually('v2 is promoted', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);
   await waitForPhase(bed, 'Succeeded');

@@ -1,15 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { installObjects } from '../../src/cli/install/install.ts';
-import {
-  canary,
-  createSource,
-  deployment,
-  eventually,
-  imageOf,
-  statusOf,
-  waitForPhase,
-} from './holdfast-bed.ts';
+import { canary, deployment, eventually, imageOf, runUntilInitialized, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 /** The steps of docs/guides/uninstall.md, in their order. */
@@ -31,9 +23,7 @@ async function install(): Promise<{ drain(): Promise<void> }> {
     'canary.json': canary(),
     'settings.json': JSON.stringify({ ...config, data: { colour: 'blue' } }),
   });
-  await createSource(bed);
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed);
   return app;
 }
 

@@ -6,7 +6,7 @@ import {
   canary,
   createSource,
   deployment,
-  imageOf,
+  failPrimary,
   isNotIdle,
   primaryImage,
   startBed,
@@ -43,12 +43,7 @@ test(`a rejected commit at head is polled ${POLLS} times and nothing is written 
   await createSource(bed, { interval: '10s' });
   await bed.start();
   await pass('v1 initialized', () => isPhase('Initialized'));
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:2'
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
+  failPrimary(bed, 'shop/web:2');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await pass('v2 reverted', () => isPhase('Failed'));
   // Until nothing of the end is left to write: for twenty polls, since on a busy machine no time of the wall is enough for one.

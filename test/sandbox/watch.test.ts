@@ -8,7 +8,7 @@ import { type WatchEvent, watchOne } from '../../src/cli/watch-canary.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import { glyphsFor } from '../../src/terminal/timeline/rows.ts';
 import { connectTo } from './connect-to.ts';
-import { canary, createSource, deployment, eventually, waitForPhase } from './holdfast-bed.ts';
+import { canary, deployment, eventually, runUntilInitialized, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const one = { namespace: 'shop', name: 'web' };
@@ -21,9 +21,7 @@ beforeEach(async () => {
   connection = await connectTo(bed);
   stopping = new AbortController();
   await bed.commit('Open the shop', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed);
 });
 afterEach(async () => {
   stopping.abort();

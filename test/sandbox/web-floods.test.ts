@@ -3,11 +3,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { App } from '../../src/server/app.ts';
 import {
   canary,
-  createSource,
   deployment,
   eventually,
   isNotIdle,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -61,9 +61,7 @@ async function putSecret(value: string): Promise<void> {
 async function start(): Promise<App> {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await putSecret(secret);
-  await createSource(bed, { interval: '1h', secretRef: { name: 'hook' } });
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  const app = await runUntilInitialized(bed, { interval: '1h', secretRef: { name: 'hook' } });
   await eventually('nothing is asked any more', async () => {
     bed.sandbox.requests.clear();
     await bed.pass(20_000);

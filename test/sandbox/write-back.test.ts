@@ -8,10 +8,12 @@ import {
   createSource,
   deployment,
   eventually,
+  failPrimary,
   follow,
   imageOf,
   notesOf,
   primaryImage,
+  runUntilInitialized,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -23,15 +25,6 @@ beforeEach(async () => {
   bed = await startQuickBed();
 });
 afterEach(() => bed.close());
-
-function primaryFailsWith(image: string): void {
-  bed.sandbox.behaviour.rule((pod) =>
-    pod.metadata.name.startsWith('web-primary-') &&
-    imageOf({ spec: { template: { spec: pod.spec } } }) === image
-      ? { failure: 'ImagePullBackOff' }
-      : undefined,
-  );
-}
 
 async function refs(prefix: string): Promise<string[]> {
   const listed = await git(bed.repository, ['for-each-ref', '--format=%(refname) %(objectname)', prefix]);
@@ -47,9 +40,7 @@ async function primaryPods(): Promise<string[]> {
 
 test('the ledger follows what proved itself, and a new cluster starts from it and canaries head', async () => {
   const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed, { write: { ledger: true } });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { write: { ledger: true } });
   await eventually('the ledger holds v1', async () => (await refs(ledger))[0] === `${ledger} ${v1}`);
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
@@ -114,9 +105,7 @@ test('a Canary that is deleted with all that is its own during a release starts 
     'web.json': deployment('shop/web:1'),
     'canary.json': canary({ analysis: { iterations: 100 } }),
   });
-  await createSource(bed, { write: { ledger: true } });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { write: { ledger: true } });
   await eventually('the ledger is there', async () => (await refs(ledger)).length === 1);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Progressing');
@@ -145,10 +134,8 @@ test('a bad commit is taken back in Git by one commit that keeps later work, and
     'canary.json': canary(),
     'note.txt': 'a\n',
   });
-  await createSource(bed, { write: { revert: 'commit', ledger: true } });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
-  primaryFailsWith('shop/web:2');
+  await runUntilInitialized(bed, { write: { revert: 'commit', ledger: true } });
+  failPrimary(bed, 'shop/web:2');
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'note.txt': 'b\n' });
   await eventually('it was reverted', async () => statusOf(await bed.canary()).lastAppliedCommit === v2);
   const later = await bed.commit('later', { 'other.txt': 'later\n' });
@@ -178,7 +165,7 @@ test('a refused push changes nothing in the cluster, is tried three times also o
   const timesTried = async () => (await readFile(tries, 'utf8')).trim().split('\n').length;
   const app = await bed.start();
   await waitForPhase(bed, 'Initialized');
-  primaryFailsWith('shop/web:2');
+  failPrimary(bed, 'shop/web:2');
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await eventually(
     'the refusal is told',
@@ -213,10 +200,8 @@ test('a refused push changes nothing in the cluster, is tried three times also o
 
 test('without a forge the pull request is a branch, made once, also over a restart', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed, { write: { revert: 'pullRequest' } });
-  const app = await bed.start();
-  await waitForPhase(bed, 'Initialized');
-  primaryFailsWith('shop/web:2');
+  const app = await runUntilInitialized(bed, { write: { revert: 'pullRequest' } });
+  failPrimary(bed, 'shop/web:2');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   const branches = 'refs/heads/holdfast/test/shop/web/';
   const [made] = await eventually(
@@ -237,9 +222,7 @@ test('without a forge the pull request is a branch, made once, also over a resta
 test('a release that never reached the primary is not taken back in Git for the revert of another one', async () => {
   const [v1, v2, v3] = ['shop/web:1', 'shop/web:2', 'shop/web:3'] as const;
   await bed.commit('v1', { 'web.json': deployment(v1), 'canary.json': canary() });
-  await createSource(bed, { write: { revert: 'pullRequest' } });
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
+  await runUntilInitialized(bed, { write: { revert: 'pullRequest' } });
   bed.sandbox.behaviour.rule((pod) => {
     const image = imageOf({ spec: { template: { spec: pod.spec } } });
     const isPrimary = pod.metadata.name.startsWith('web-primary-');
