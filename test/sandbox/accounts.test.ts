@@ -3,6 +3,7 @@ import type { App } from '../../src/server/app.ts';
 import {
   canary,
   condition,
+  configMap,
   createSource,
   deployment,
   eventually,
@@ -21,10 +22,6 @@ beforeEach(async () => {
 afterEach(() => bed.close());
 
 const deployer = 'system:serviceaccount:shop:deployer';
-
-function configMap(name: string, namespace = 'shop'): string {
-  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: {} });
-}
 
 /** Who wrote to a path, each once. */
 function writersOf(path: RegExp): string[] {
@@ -135,7 +132,7 @@ test('without any account it reaches no other namespace, and is told the two way
   const namespace = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mine' } });
   await bed.commit('first', {
     'a.json': configMap('a'),
-    'b.json': configMap('b', 'cart'),
+    'b.json': configMap('b', {}, { namespace: 'cart' }),
     'n.json': namespace,
   });
   await createSource(bed, { allow: { namespaces: ['shop', 'cart', 'mine'] } });

@@ -8,6 +8,7 @@ import {
   eventually,
   imageOf,
   isNotIdle,
+  podUids,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -20,17 +21,9 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-async function podsOf(name: RegExp): Promise<string[]> {
-  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
-  const pods = (body as { items: KubernetesObject[] }).items.filter(({ metadata }) =>
-    name.test(metadata.name),
-  );
-  return pods.map(({ metadata }) => metadata.uid ?? '').sort();
-}
-
 const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
-const primaryPods = () => podsOf(/^web-primary-/);
-const canaryPods = () => podsOf(/^web-(?!primary-)/);
+const primaryPods = () => podUids(bed, /^web-primary-/);
+const canaryPods = () => podUids(bed, /^web-(?!primary-)/);
 const route = async () => {
   const found = await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'web');
   const { rules } = (found?.spec ?? {}) as { rules?: Array<{ backendRefs: Array<{ weight: number }> }> };
@@ -45,7 +38,7 @@ async function leave(left: Scene): Promise<{ primary: string[]; canary: string[]
     const ready = (object: KubernetesObject | undefined) => Number(statusOf(object).readyReplicas ?? 0);
     return ready(primary) >= 1 && ready(target) >= Math.min(1, left.targetReplicas);
   });
-  return { primary: await primaryPods(), canary: await canaryPods() };
+  return { primary: primaryPods(), canary: canaryPods() };
 }
 
 async function untilAdopted(): Promise<void> {
@@ -82,8 +75,8 @@ describe('what Flagger left is taken over without a restart', () => {
       expect(status.incidents).toBeUndefined();
       expect(condition(await bed.canary(), 'Drifted')?.status).toBe('False');
       expect(condition(await bed.canary(), 'Promoted')?.status).toBe('True');
-      expect(await primaryPods()).toEqual(before.primary);
-      expect(await canaryPods()).toEqual([]);
+      expect(primaryPods()).toEqual(before.primary);
+      expect(canaryPods()).toEqual([]);
       expect(sampler.totals().failed).toBe(0);
       expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
     },
@@ -149,8 +142,8 @@ describe('what Flagger left is taken over without a restart', () => {
     expect(status.phase).toBe('Failed');
     expect(status.rejected).toMatchObject([{ reason: 'FailedUnderFlagger', digest: status.lastAppliedSpec }]);
     expect((status.lastKnownGood as { digest: string }).digest).not.toBe(status.lastAppliedSpec);
-    expect(await primaryPods()).toEqual(before.primary);
-    expect(await canaryPods()).toEqual([]);
+    expect(primaryPods()).toEqual(before.primary);
+    expect(canaryPods()).toEqual([]);
 
     const flux = otherTool(bed);
     await flux.apply(JSON.stringify(version(3)));
@@ -170,11 +163,11 @@ describe('what Flagger left is taken over without a restart', () => {
       const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
       await bed.start();
       await untilAdopted();
-      expect(await primaryPods()).toEqual(before.primary);
+      expect(primaryPods()).toEqual(before.primary);
       await eventually('it starts at 0', async () => (await route())?.[1] === 0);
       await eventually('its first step', async () => (await route())?.[1] === 40);
-      expect(await canaryPods()).toEqual(before.canary);
-      expect(await primaryPods()).toEqual(before.primary);
+      expect(canaryPods()).toEqual(before.canary);
+      expect(primaryPods()).toEqual(before.primary);
       await waitForPhase(bed, 'Succeeded');
       sampler.stop();
       expect(sampler.totals().failed).toBe(0);
@@ -186,7 +179,7 @@ describe('what Flagger left is taken over without a restart', () => {
     const before = await leave(scene({ target: version(2), status: { phase: 'Waiting' } }));
     await bed.start();
     await untilAdopted();
-    expect(await primaryPods()).toEqual(before.primary);
+    expect(primaryPods()).toEqual(before.primary);
     expect(statusOf(await bed.canary()).phase).not.toBe('Succeeded');
     await waitForPhase(bed, 'Succeeded');
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
@@ -206,8 +199,8 @@ describe('what Flagger left is taken over without a restart', () => {
     });
     sampler.stop();
     expect(await route()).toEqual([100, 0]);
-    expect(await primaryPods()).toEqual(before.primary);
-    await eventually('the target rests', async () => (await canaryPods()).length === 0);
+    expect(primaryPods()).toEqual(before.primary);
+    await eventually('the target rests', async () => canaryPods().length === 0);
     expect(sampler.totals().failed).toBe(0);
   });
 
@@ -218,7 +211,7 @@ describe('what Flagger left is taken over without a restart', () => {
     const left = { target: version(2), promoted: version(2), targetReplicas: 2, canaryWeight: 100 };
     await leaveBehind(bed.send, scene({ ...left, status: { phase: 'Failed', canaryWeight: 100 } }));
     await eventually('the canary is up', async () => statusOf(await workload('web')).readyReplicas === 2);
-    const before = await primaryPods();
+    const before = primaryPods();
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
     await bed.start();
     await untilAdopted();
@@ -230,7 +223,7 @@ describe('what Flagger left is taken over without a restart', () => {
     });
     sampler.stop();
     expect(await route()).toEqual([100, 0]);
-    expect(await primaryPods()).toEqual(before);
+    expect(primaryPods()).toEqual(before);
     expect(sampler.totals().failed).toBe(0);
   });
 
@@ -238,7 +231,7 @@ describe('what Flagger left is taken over without a restart', () => {
     const before = await leave(scene({ targetReplicas: 2, status: { phase: 'Initializing' } }));
     await bed.start();
     await waitForPhase(bed, 'Initialized');
-    expect(await primaryPods()).toEqual(before.primary);
+    expect(primaryPods()).toEqual(before.primary);
   });
 });
 
@@ -247,7 +240,7 @@ describe('beside what was promoted', () => {
     const before = await leave(scene({ target: version(2), status: { phase: 'Succeeded' } }));
     await bed.start();
     await untilAdopted();
-    expect(await primaryPods()).toEqual(before.primary);
+    expect(primaryPods()).toEqual(before.primary);
     await waitForPhase(bed, 'Progressing');
     await waitForPhase(bed, 'Succeeded');
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
@@ -300,6 +293,6 @@ describe('beside what was promoted', () => {
       seen: async () => statusOf(await bed.canary()),
     });
     expect(statusOf(await bed.canary()).history).toBeUndefined();
-    expect(await primaryPods()).toEqual(before.primary);
+    expect(primaryPods()).toEqual(before.primary);
   });
 });

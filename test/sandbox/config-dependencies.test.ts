@@ -3,6 +3,7 @@ import { run } from './cli-run.ts';
 import {
   canary,
   condition,
+  configMap,
   createSource,
   deployment,
   eventually,
@@ -19,11 +20,6 @@ beforeEach(async () => {
   bed = await startQuickBed();
 });
 afterEach(() => bed.close());
-
-function config(name: string, value: string): string {
-  const metadata = { name, namespace: 'shop' };
-  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { value } });
-}
 
 function secret(name: string, value: string): string {
   const metadata = { name, namespace: 'shop' };
@@ -82,10 +78,10 @@ function revision(number: number, value: string, configs: readonly string[], por
   return {
     'web.json': workload(`shop/web:${number}`, configs, { port }),
     'canary.json': canary({ spec: { service: { port: 80, targetPort: port } } }),
-    'flags.json': config('flags', value),
-    'extra.json': config('extra', value),
+    'flags.json': configMap('flags', { value }),
+    'extra.json': configMap('extra', { value }),
     'token.json': secret('token', value),
-    'other.json': config('other', value),
+    'other.json': configMap('other', { value }),
   };
 }
 
@@ -138,9 +134,9 @@ test('a revert restores config, template and port as one; the rest of the commit
 
   const says = (words: string) => async () =>
     condition(await bed.canary(), 'Reverted')?.message.includes(words);
-  await bed.commit('more', { 'more.json': config('more', 'new') });
+  await bed.commit('more', { 'more.json': configMap('more', { value: 'new' }) });
   await eventually('head has more, and it is named', says('ConfigMap shop/more, ConfigMap shop/other'));
-  await bed.commit('back', { 'other.json': config('other', 'one') });
+  await bed.commit('back', { 'other.json': configMap('other', { value: 'one' }) });
   await eventually('what is as before is named no more', async () => !(await says('shop/other')()));
   expect(await says('ConfigMap shop/more')()).toBe(true);
   expect(await isAtRest('Failed')).toBe(true);
@@ -213,7 +209,7 @@ test('a config that two Canaries share is copied for each, also by a copy of the
   const both = (image: string, value: string) => ({
     'web.json': workload(image, ['flags']),
     'api.json': workload(image, ['flags'], { name: 'api' }),
-    'flags.json': config('flags', value),
+    'flags.json': configMap('flags', { value }),
     'token.json': secret('token', 'one'),
   });
   await bed.commit('web alone', { ...both('shop/web:1', 'one'), 'api.json': null, 'canary.json': canary() });

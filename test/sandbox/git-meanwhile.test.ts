@@ -8,11 +8,12 @@ import {
   condition,
   createSource,
   deployment,
-  eventually,
   failPrimary,
   isNotIdle,
   primaryImage,
   statusOf,
+  untilAtRest,
+  untilSeen,
 } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
@@ -28,43 +29,30 @@ afterEach(async () => {
   await bed.close();
 });
 
-const timeoutMs = 120_000;
 /** Two minutes of the bed are a thousand turns of the process: enough for watches that a leap of time broke to be found broken and begun anew. */
 const onFailure = {
   progressDeadlineSeconds: 120,
   postPromotion: { interval: '1s', successThreshold: 1, onFailure: 'revert' },
 };
 
-function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
-  return eventually(what, look, {
-    timeoutMs,
-    seen: async () => [statusOf(await bed.canary()), condition(await bed.source(), 'Ready')],
-  });
-}
-
-function untilAtRest(phase: string): Promise<unknown> {
-  return until(`${phase} with no release under way`, async () => {
-    const status = statusOf(await bed.canary());
-    return status.phase === phase && status.run === undefined;
-  });
-}
-
 function untilState(state: string): Promise<unknown> {
-  return until(state, async () => {
+  return untilSeen(bed, state, async () => {
     const { postPromotion } = statusOf(await bed.canary()) as { postPromotion?: { state?: string } };
     return postPromotion?.state === state;
   });
 }
 
 function untilReady(reason: string): Promise<unknown> {
-  return until(
+  return untilSeen(
+    bed,
     `the Source says ${reason}`,
     async () => condition(await bed.source(), 'Ready')?.reason === reason,
   );
 }
 
 function untilFetched(): Promise<unknown> {
-  return until(
+  return untilSeen(
+    bed,
     'the Source was read',
     async () => condition(await bed.source(), 'Fetched')?.status === 'True',
   );
@@ -78,7 +66,7 @@ async function startReverting(): Promise<{ heal: () => void; drain: () => Promis
   });
   await createSource(bed);
   const app = await bed.start();
-  await untilAtRest('Initialized');
+  await untilAtRest(bed, 'Initialized');
   failPrimary(bed, 'shop/web:2', 'NotReady');
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await untilState('Converging');
@@ -113,7 +101,7 @@ test('a branch that is deleted during a revert does not keep it from ending, nor
   await deleteBranch();
   await untilReady('RefNotFound');
   heal();
-  await untilAtRest('Failed');
+  await untilAtRest(bed, 'Failed');
 
   expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
@@ -131,7 +119,7 @@ test('a branch that is deleted during a revert does not keep it from ending, nor
   await untilFetched();
   expect(await writtenDuring(10_000)).toEqual([]);
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
-  await untilAtRest('Succeeded');
+  await untilAtRest(bed, 'Succeeded');
   expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
@@ -142,7 +130,7 @@ test('Git that is down for an hour during a revert changes nothing about it: it 
   await drain();
   await bed.start();
   heal();
-  await untilAtRest('Failed');
+  await untilAtRest(bed, 'Failed');
 
   expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
@@ -155,7 +143,8 @@ test('Git that is down for an hour during a revert changes nothing about it: it 
   const status = statusOf(await bed.canary());
   server = await startGitServer({ root: dirname(bed.repository), port });
   await untilFetched();
-  await until(
+  await untilSeen(
+    bed,
     'the record was compared with Git',
     async () => condition(await bed.canary(), 'RecordReproduced')?.status === 'True',
   );
@@ -167,7 +156,7 @@ test('Git that is down for an hour during a revert changes nothing about it: it 
     lastKnownGood: status.lastKnownGood,
   });
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
-  await untilAtRest('Succeeded');
+  await untilAtRest(bed, 'Succeeded');
   expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
@@ -179,7 +168,7 @@ test('the first release of a target that ran before stays that of Git, also wher
     pod.metadata.name.startsWith('web-primary-') ? { failure: 'NotReady' } : undefined,
   );
   const app = await bed.start();
-  await until('the primary is written', () => primaryImage(bed));
+  await untilSeen(bed, 'the primary is written', () => primaryImage(bed));
   await app.drain();
   const port = Number(new URL(bed.git.url).port);
   await bed.git.close();
@@ -191,7 +180,7 @@ test('the first release of a target that ran before stays that of Git, also wher
 
   expect(await primaryImage(bed)).toBe('shop/web:1');
   server = await startGitServer({ root: dirname(bed.repository), port });
-  await untilAtRest('Initialized');
+  await untilAtRest(bed, 'Initialized');
   expect(await primaryImage(bed)).toBe('shop/web:1');
   expect(statusOf(await bed.canary()).history).toBeUndefined();
 });
@@ -199,14 +188,15 @@ test('the first release of a target that ran before stays that of Git, also wher
 test('history that is rewritten while a release is reverted does not lift the rejection, and a fix in it waits for a person', async () => {
   const { heal } = await startReverting();
   heal();
-  await untilAtRest('Failed');
+  await untilAtRest(bed, 'Failed');
   const files = (image: string) => ({
     'web.json': deployment(image),
     'canary.json': canary({ spec: onFailure }),
   });
 
   const same = await bed.rewrite('v2 with another subject', files('shop/web:2'));
-  await until(
+  await untilSeen(
+    bed,
     'the rewritten commit is known',
     async () => statusOf(await bed.source()).appliedCommit === same,
   );
@@ -220,18 +210,19 @@ test('history that is rewritten while a release is reverted does not lift the re
   expect(await primaryImage(bed)).toBe('shop/web:1');
 
   const good = await bed.rewrite('v1 again', files('shop/web:1'));
-  await until(
+  await untilSeen(
+    bed,
     'the rewritten commit is known',
     async () => statusOf(await bed.source()).appliedCommit === good,
   );
-  await untilAtRest('Succeeded');
+  await untilAtRest(bed, 'Succeeded');
   expect(await primaryImage(bed)).toBe('shop/web:1');
 });
 
 test('commits that are gone from the server, and from the disk of a restarted copy, cost nothing: the records hold the last-known-good', async () => {
   const { heal, drain } = await startReverting();
   heal();
-  await untilAtRest('Failed');
+  await untilAtRest(bed, 'Failed');
   await drain();
   const before = statusOf(await bed.canary());
   const head = await bed.rewrite('v3', {
@@ -254,7 +245,7 @@ test('commits that are gone from the server, and from the disk of a restarted co
     { metadata: { annotations: { 'holdfast.dev/approve': head } } },
     'application/merge-patch+json',
   );
-  await untilAtRest('Succeeded');
+  await untilAtRest(bed, 'Succeeded');
   expect(await primaryImage(bed)).toBe('shop/web:3');
 });
 
@@ -275,5 +266,5 @@ test('an object of the commit that was refused is applied as soon as it may be, 
 
   allow();
 
-  await until('it is applied', () => bed.get('v1', 'ConfigMap', 'late'));
+  await untilSeen(bed, 'it is applied', () => bed.get('v1', 'ConfigMap', 'late'));
 });

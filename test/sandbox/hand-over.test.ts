@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
+  configMap,
   deployment,
   eventually,
   sourceFor,
@@ -28,15 +29,6 @@ function labelled(manifest: string): string {
   const object = JSON.parse(manifest) as KubernetesObject;
   const labels = { ...object.metadata.labels, ...fluxLabels };
   return JSON.stringify({ ...object, metadata: { ...object.metadata, labels } });
-}
-
-function settings(data: Record<string, string>): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'settings', namespace: 'shop' },
-    data,
-  });
 }
 
 function managersOf(object: KubernetesObject | undefined): unknown[] {
@@ -68,7 +60,7 @@ describe('a Source with holdfast.dev/adopt-from', () => {
   test('takes over what that Kustomization applies: no pod restarts, and what leaves Git goes', async () => {
     const files = {
       'web.json': deployment('shop/web:1', { env: { MODE: 'fast', OLD: '1' } }),
-      'settings.json': settings({ mode: 'fast', old: '1' }),
+      'settings.json': configMap('settings', { mode: 'fast', old: '1' }),
     };
     await otherTool(bed).apply(...Object.values(files).map(labelled));
     await eventually('pods', async () => (await podUids()).length === 2);
@@ -91,7 +83,7 @@ describe('a Source with holdfast.dev/adopt-from', () => {
     }
     expect(await podUids()).toEqual(before);
 
-    const second = await bed.commit('less', { 'settings.json': settings({ mode: 'fast' }) });
+    const second = await bed.commit('less', { 'settings.json': configMap('settings', { mode: 'fast' }) });
     await untilApplied(second);
     expect((await bed.get('v1', 'ConfigMap', 'settings'))?.data).toEqual({ mode: 'fast' });
     expect(condition(await bed.source(), 'Drifted')?.status).not.toBe('True');
@@ -99,7 +91,7 @@ describe('a Source with holdfast.dev/adopt-from', () => {
   });
 
   test('leaves what another Kustomization applies to it', async () => {
-    const files = { 'settings.json': settings({ mode: 'fast' }) };
+    const files = { 'settings.json': configMap('settings', { mode: 'fast' }) };
     const other = labelled(files['settings.json']).replace('"apps"', '"infra"');
     await otherTool(bed).apply(other);
     await bed.commit('first', files);

@@ -234,6 +234,16 @@ export function notesOf(bed: Bed, reason: string): unknown[] {
     .flatMap((event) => (event.reason === reason ? [event.note] : []));
 }
 
+/** A ConfigMap as a manifest. */
+export function configMap(name: string, data: Record<string, string> = {}, metadata: object = {}): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'shop', ...metadata },
+    data,
+  });
+}
+
 /** A Deployment as a manifest. */
 export function deployment(
   image: string,
@@ -294,11 +304,22 @@ export function condition(object: KubernetesObject | undefined, type: string): C
   return conditions.find((entry) => entry.type === type);
 }
 
+/** As `eventually`; fails with the statuses of the Canary `web` and of the Source. */
+export function untilSeen<T>(bed: Bed, what: string, look: () => Promise<T | undefined | false>): Promise<T> {
+  const seen = async () => ({ canary: statusOf(await bed.canary()), source: statusOf(await bed.source()) });
+  return eventually(what, look, { seen });
+}
+
 /** Waits for a phase of the Canary `web`. */
-export function waitForPhase(bed: Bed, wanted: string, timeoutMs = 120_000): Promise<unknown> {
-  return eventually(`phase ${wanted}`, async () => statusOf(await bed.canary()).phase === wanted, {
-    timeoutMs,
-    seen: async () => ({ canary: statusOf(await bed.canary()), source: statusOf(await bed.source()) }),
+export function waitForPhase(bed: Bed, wanted: string): Promise<unknown> {
+  return untilSeen(bed, `phase ${wanted}`, async () => statusOf(await bed.canary()).phase === wanted);
+}
+
+/** The same with no release under way. */
+export function untilAtRest(bed: Bed, phase: string): Promise<unknown> {
+  return untilSeen(bed, `${phase} with no release under way`, async () => {
+    const status = statusOf(await bed.canary());
+    return status.phase === phase && status.run === undefined;
   });
 }
 
@@ -339,6 +360,12 @@ export function imageOf(object: unknown): string | undefined {
     spec?: { template?: { spec?: { containers?: Array<{ image?: string }> } } };
   };
   return spec?.template?.spec?.containers?.[0]?.image;
+}
+
+/** Uids of the pods in `shop` with such a name, in order. */
+export function podUids({ sandbox }: Pick<Bed, 'sandbox'>, name: RegExp): string[] {
+  const pods = sandbox.store.list('/pods', 'shop').filter(({ metadata }) => name.test(metadata.name));
+  return pods.map(({ metadata }) => metadata.uid ?? '').sort();
 }
 
 /** The image of the primary of an application of the bed. */

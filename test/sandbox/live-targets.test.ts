@@ -4,11 +4,13 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
+  configMap,
   createSource,
   deployment,
   eventually,
   imageOf,
   isNotIdle,
+  podUids,
   runUntilInitialized,
   statusOf,
   waitForPhase,
@@ -40,26 +42,13 @@ function target(image: string, more: { replicas?: number; config?: string } = {}
   });
 }
 
-function config(data: Record<string, string>): string {
-  const metadata = { name: 'settings', namespace: 'shop' };
-  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
-}
-
 const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
 
 async function replicasOf(name: string): Promise<number | undefined> {
   return ((await workload(name))?.spec as { replicas?: number } | undefined)?.replicas;
 }
 
-async function podsOf(name: RegExp): Promise<string[]> {
-  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
-  const pods = (body as { items: KubernetesObject[] }).items.filter(({ metadata }) =>
-    name.test(metadata.name),
-  );
-  return pods.map(({ metadata }) => metadata.uid ?? '').sort();
-}
-
-const primaryPods = () => podsOf(/^web-primary-/);
+const primaryPods = () => podUids(bed, /^web-primary-/);
 
 async function runFirst(first = target('shop/web:1'), more: string[] = []): Promise<void> {
   await flux.apply(...more, first, canary());
@@ -111,7 +100,7 @@ describe('a Canary whose target another tool applies', () => {
     await flux.apply(target('shop/web:2'));
     await waitForPhase(bed, 'Failed');
     await eventually('the target rests', async () => (await replicasOf('web')) === 0);
-    const before = { pods: await primaryPods(), status: statusOf(await bed.canary()) };
+    const before = { pods: primaryPods(), status: statusOf(await bed.canary()) };
     bed.sandbox.requests.clear();
 
     const kubectl = otherTool(bed, 'kubectl');
@@ -127,7 +116,7 @@ describe('a Canary whose target another tool applies', () => {
     });
     // Once in a while, however often they write.
     expect(writes.length).toBeLessThanOrEqual(12);
-    expect(await primaryPods()).toEqual(before.pods);
+    expect(primaryPods()).toEqual(before.pods);
     expect(statusOf(await bed.canary()).rejected).toEqual(before.status.rejected);
     expect(statusOf(await bed.canary()).phase).toBe('Failed');
 
@@ -151,19 +140,19 @@ describe('a Canary whose target another tool applies', () => {
   });
 
   test('rolls a changed ConfigMap out, and gives the primary its old copy back when that fails', async () => {
-    await runFirst(target('shop/web:1', { config: 'settings' }), [config({ mode: 'one' })]);
+    await runFirst(target('shop/web:1', { config: 'settings' }), [configMap('settings', { mode: 'one' })]);
     const copy = async () => {
       return ((await bed.get('v1', 'ConfigMap', 'settings-primary')) as { data?: object } | undefined)?.data;
     };
     expect(await copy()).toEqual({ mode: 'one' });
-    await flux.apply(config({ mode: 'two' }));
+    await flux.apply(configMap('settings', { mode: 'two' }));
     await waitForPhase(bed, 'Succeeded');
     expect(await copy()).toEqual({ mode: 'two' });
 
     bed.sandbox.behaviour.rule((pod) =>
       pod.metadata.name.startsWith('web-primary-') ? { failure: 'CrashLoopBackOff' } : undefined,
     );
-    await flux.apply(config({ mode: 'three' }));
+    await flux.apply(configMap('settings', { mode: 'three' }));
     await eventually(
       'the primary has the copy of before',
       async () => {
@@ -176,16 +165,16 @@ describe('a Canary whose target another tool applies', () => {
   });
 
   test('gives the canary new pods when only its config changes during the analysis', async () => {
-    await runFirst(target('shop/web:1', { config: 'settings' }), [config({ mode: 'one' })]);
-    await flux.apply(config({ mode: 'two' }));
+    await runFirst(target('shop/web:1', { config: 'settings' }), [configMap('settings', { mode: 'one' })]);
+    await flux.apply(configMap('settings', { mode: 'two' }));
     const pods = await eventually('the canary is ready', async () => {
-      const found = await podsOf(/^web-(?!primary)/);
+      const found = podUids(bed, /^web-(?!primary)/);
       return found.length > 0 && statusOf(await bed.canary()).iterations === 1 && found;
     });
-    await flux.apply(config({ mode: 'three' }));
+    await flux.apply(configMap('settings', { mode: 'three' }));
     await waitForPhase(bed, 'Progressing');
     await eventually('the pods with the old config are gone', async () => {
-      const found = await podsOf(/^web-(?!primary)/);
+      const found = podUids(bed, /^web-(?!primary)/);
       return found.length > 0 && found.every((uid) => !pods.includes(uid));
     });
     await waitForPhase(bed, 'Succeeded');
@@ -231,7 +220,7 @@ describe('a Canary whose target another tool applies', () => {
   });
 
   test('costs no request at rest', async () => {
-    await runFirst(target('shop/web:1', { config: 'settings' }), [config({ mode: 'one' })]);
+    await runFirst(target('shop/web:1', { config: 'settings' }), [configMap('settings', { mode: 'one' })]);
     await bed.pass(10_000);
     bed.sandbox.requests.clear();
     await bed.pass(40_000);
@@ -270,7 +259,7 @@ describe('a Canary whose target another tool applies', () => {
       ...changed.spec,
       template: { ...template, metadata: { ...template.metadata, annotations } },
     };
-    const before = { pods: await primaryPods(), good: statusOf(await bed.canary()).lastKnownGood };
+    const before = { pods: primaryPods(), good: statusOf(await bed.canary()).lastKnownGood };
     await flux.apply(JSON.stringify(changed));
     await eventually('the last-known-good has its new name', async () => {
       const status = statusOf(await bed.canary());
@@ -278,12 +267,12 @@ describe('a Canary whose target another tool applies', () => {
     });
     expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initialized' });
     expect(statusOf(await bed.canary()).history).toBeUndefined();
-    expect(await primaryPods()).toEqual(before.pods);
+    expect(primaryPods()).toEqual(before.pods);
   });
 
   test('goes over to a Source that holds the same manifests without a rollout', async () => {
     await runFirst();
-    const before = { pods: await primaryPods(), good: statusOf(await bed.canary()).lastKnownGood };
+    const before = { pods: primaryPods(), good: statusOf(await bed.canary()).lastKnownGood };
     const manifest = JSON.parse(target('shop/web:1', { replicas: 1 })) as KubernetesObject;
     const commit = await bed.commit('the same', {
       'web.json': JSON.stringify(manifest),
@@ -294,7 +283,7 @@ describe('a Canary whose target another tool applies', () => {
       return statusOf(await bed.canary()).lastPromotedCommit === commit;
     });
     expect(statusOf(await bed.canary()).history).toBeUndefined();
-    expect(await primaryPods()).toEqual(before.pods);
+    expect(primaryPods()).toEqual(before.pods);
   });
 
   test('names the commit that the tool applies', async () => {

@@ -6,7 +6,7 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { makeJourney, type SaidMove } from '../move/journey.ts';
 import { playArgo, playFlux, toolCrds } from '../move/tools.ts';
 import { run } from './cli-run.ts';
-import { canary, deployment, eventually, statusOf, waitForPhase } from './holdfast-bed.ts';
+import { canary, configMap, deployment, eventually, statusOf, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -25,15 +25,11 @@ afterEach(async () => {
   await rm(tree, { recursive: true, force: true });
 });
 
-function settings(data: Record<string, string>): string {
-  const metadata = { name: 'settings', namespace: 'shop' };
-  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
-}
 const files = {
   'web.json': deployment('shop/web:1', { env: { MODE: 'fast', OLD: '1' } }),
-  'settings.json': settings({ mode: 'fast', old: '1' }),
+  'settings.json': configMap('settings', { mode: 'fast', old: '1' }),
   'extra.json': JSON.stringify({
-    ...JSON.parse(settings({})),
+    ...JSON.parse(configMap('settings')),
     metadata: { name: 'extra', namespace: 'shop' },
   }),
 };
@@ -97,12 +93,12 @@ async function thereAndBack(
   expect(await bed.get(apiVersion, kind, metadata.name, metadata.namespace)).toBeUndefined();
   await bed.commit('without extra, and less', {
     'extra.json': null,
-    'settings.json': settings({ mode: 'fast' }),
+    'settings.json': configMap('settings', { mode: 'fast' }),
   });
   await eventually('it is pruned', async () => !(await extra()));
   await eventually('and the field is gone', async () => (await data()) === '{"mode":"fast"}');
 
-  const rest = [wanted[0], JSON.parse(settings({ mode: 'fast' }))] as KubernetesObject[];
+  const rest = [wanted[0], JSON.parse(configMap('settings', { mode: 'fast' }))] as KubernetesObject[];
   const kept = await uids();
   const look = () => tool.look(rest);
   const back = await makeJourney({ ...journey, look, say: () => say(name, true) });

@@ -211,7 +211,7 @@ async function playReleases(): Promise<void> {
     secretRef: { name: 'shop-git' },
     write: { ledger: true, revert: 'commit' },
   });
-  await waitForPhase(bed, 'Initialized', 60_000);
+  await waitForPhase(bed, 'Initialized');
   failPrimary(bed, 'shop/web:2', 'CrashLoopBackOff');
   await bed.commit('v2', { 'web.json': workload('shop/web:2') });
   await eventually(
@@ -219,9 +219,9 @@ async function playReleases(): Promise<void> {
     async () => (await git(bed.repository, ['log', '--format=%s', 'main'])).includes('Revert'),
     { timeoutMs: 60_000, seen: async () => statusOf(await bed.canary()) },
   );
-  await waitForPhase(bed, 'Succeeded', 60_000);
+  await waitForPhase(bed, 'Succeeded');
   await bed.commit('v3', { 'web.json': workload('shop/web:3'), 'canary.json': canary({ analysis }) });
-  await waitForPhase(bed, 'Failed', 60_000);
+  await waitForPhase(bed, 'Failed');
 }
 
 /** Somebody changes a Secret's copy, opens a gate with a token of nobody, and signs a push with the wrong key. */

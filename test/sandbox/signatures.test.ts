@@ -7,9 +7,9 @@ import {
   condition,
   createSource,
   deployment,
-  eventually,
   primaryImage,
-  statusOf,
+  untilAtRest,
+  untilSeen,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
@@ -24,24 +24,12 @@ afterEach(async () => {
   keys.close();
 });
 
-const timeoutMs = 120_000;
-
-function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
-  return eventually(what, look, {
-    timeoutMs,
-    seen: async () => [statusOf(await bed.canary()), statusOf(await bed.source()).conditions],
-  });
-}
-
-function untilAtRest(phase: string): Promise<unknown> {
-  return until(`${phase} with no release under way`, async () => {
-    const status = statusOf(await bed.canary());
-    return status.phase === phase && status.run === undefined;
-  });
-}
-
 function untilSource(type: string, reason: string): Promise<unknown> {
-  return until(`${type} ${reason}`, async () => condition(await bed.source(), type)?.reason === reason);
+  return untilSeen(
+    bed,
+    `${type} ${reason}`,
+    async () => condition(await bed.source(), type)?.reason === reason,
+  );
 }
 
 /** Commits on top of main, signed, so that main never leads to anything else meanwhile. */
@@ -86,7 +74,7 @@ test('what is not signed is not applied, what was verified stays in force, and a
   });
   await createSource(bed, { verify: { mode: 'HEAD', secretRef: { name: 'signers' } } });
   const app = await bed.start();
-  await untilAtRest('Initialized');
+  await untilAtRest(bed, 'Initialized');
   expect(condition(await bed.source(), 'Verified')).toMatchObject({
     status: 'True',
     message: expect.stringContaining(`${first.slice(0, 7)} is signed by ada@example.com (SHA256:`),
@@ -105,13 +93,15 @@ test('what is not signed is not applied, what was verified stays in force, and a
   await app.drain();
   await bed.send('DELETE', '/api/v1/namespaces/shop/configmaps/note');
   await bed.start();
-  await until('what was verified is kept in order after a restart', () => bed.get('v1', 'ConfigMap', 'note'));
+  await untilSeen(bed, 'what was verified is kept in order after a restart', () =>
+    bed.get('v1', 'ConfigMap', 'note'),
+  );
 
   expect(await running()).toEqual(['shop/web:1', 'one']);
   expect(condition(await bed.source(), 'Verified')?.reason).toBe('NotVerified');
 
   await commitSigned('v3', { 'web.json': deployment('shop/web:3'), 'note.json': note('three') });
-  await untilAtRest('Succeeded');
+  await untilAtRest(bed, 'Succeeded');
   expect(await running()).toEqual(['shop/web:3', 'three']);
 
   await git(bed.repository, ['update-ref', 'refs/heads/main', first]);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SourceStatus } from '../../src/api/source/source.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
-import { createSource, eventually, notesOf, statusOf } from './holdfast-bed.ts';
+import { configMap, createSource, eventually, notesOf, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 /** What a receiver was told, in order. */
@@ -43,10 +43,6 @@ const alerts = [
   { name: 'pager', severity: 'error', providerRef: { name: 'pager' } },
 ];
 
-function configMap(name: string, namespace = 'shop'): string {
-  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: {} });
-}
-
 const status = async () => statusOf(await bed.source()) as SourceStatus;
 
 function untilTold(count: number): Promise<unknown> {
@@ -76,7 +72,7 @@ test('what cannot be rendered or applied is told once, also across a restart, an
   await bed.start();
   await bed.commit('still broken', { 'b.json': configMap('b') });
   await eventually('b is applied', async () => bed.get('v1', 'ConfigMap', 'b'));
-  await bed.commit('not allowed', { 'a.json': configMap('a', 'kube-system') });
+  await bed.commit('not allowed', { 'a.json': configMap('a', {}, { namespace: 'kube-system' }) });
   await untilTold(4);
   await bed.commit('mended', { 'a.json': configMap('a') });
   await untilTold(5);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   condition,
+  configMap,
   createSource,
   deployment,
   eventually,
@@ -17,15 +18,6 @@ beforeEach(async () => {
 afterEach(() => bed.close());
 
 const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
-
-function configMap(name: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name, namespace: 'shop' },
-    data: {},
-  });
-}
 
 function untilSays(type: string, wanted: RegExp, name = 'shop'): Promise<string> {
   const told = async () => {

@@ -4,9 +4,10 @@ import {
   condition,
   createSource,
   deployment,
-  eventually,
   imageOf,
   statusOf,
+  untilAtRest,
+  untilSeen,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
@@ -16,24 +17,8 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-const timeoutMs = 120_000;
-
-function until(what: string, look: () => Promise<unknown>): Promise<unknown> {
-  return eventually(what, look, {
-    timeoutMs,
-    seen: async () => [statusOf(await bed.canary()), condition(await bed.source(), 'Ready')],
-  });
-}
-
-function untilAtRest(phase: string): Promise<unknown> {
-  return until(`${phase} with no release under way`, async () => {
-    const status = statusOf(await bed.canary());
-    return status.phase === phase && status.run === undefined;
-  });
-}
-
 function untilReason(reason: string): Promise<unknown> {
-  return until(reason, async () => condition(await bed.canary(), 'Ready')?.reason === reason);
+  return untilSeen(bed, reason, async () => condition(await bed.canary(), 'Ready')?.reason === reason);
 }
 
 async function imageOfWorkload(name: string): Promise<unknown> {
@@ -56,7 +41,7 @@ test('outside its window a revision waits, starts by itself, and a revert goes t
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed, { windows: closed });
   await bed.start();
-  await untilAtRest('Initialized');
+  await untilAtRest(bed, 'Initialized');
 
   await bed.commit('v2', {
     'web.json': deployment('shop/web:2'),
@@ -75,21 +60,21 @@ test('outside its window a revision waits, starts by itself, and a revert goes t
   expect(waiting.phase).toBe('Waiting');
   expect(waiting.next?.time).toBe('2026-01-01T11:00:00.000Z');
   expect(waiting.message).toContain('waits for its window');
-  await until('everything else is applied', () => bed.get('v1', 'ConfigMap', 'note'));
+  await untilSeen(bed, 'everything else is applied', () => bed.get('v1', 'ConfigMap', 'note'));
   expect(await imageOfWorkload('web')).toBe('shop/web:1');
 
   await bed.commit('back', { 'web.json': deployment('shop/web:1') });
-  await untilAtRest('Succeeded');
+  await untilAtRest(bed, 'Succeeded');
   expect(await imageOfWorkload('web-primary')).toBe('shop/web:1');
 
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await untilReason('WaitingForWindow');
   await setWindows(frozen);
-  await untilAtRest('Succeeded');
+  await untilAtRest(bed, 'Succeeded');
   expect(await imageOfWorkload('web-primary')).toBe('shop/web:3');
 
   await setWindows([...frozen, { kind: 'allow', schedule: '61 * * * *', duration: '1h' }]);
-  await until('the Source says what is wrong', async () => {
+  await untilSeen(bed, 'the Source says what is wrong', async () => {
     const ready = condition(await bed.source(), 'Ready');
     return ready?.reason === 'InvalidSpec' && ready.message?.includes('spec.windows[1].schedule');
   });
@@ -101,7 +86,7 @@ test.each([403, 409])(
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
     await createSource(bed);
     const first = await bed.start();
-    await untilAtRest('Initialized');
+    await untilAtRest(bed, 'Initialized');
     const heal = bed.sandbox.behaviour.rule(({ metadata, spec }) => {
       const [container] = (spec as { containers: Array<{ image: string }> }).containers;
       return metadata.name.startsWith('web-primary-') && container?.image !== 'shop/web:3'
@@ -112,7 +97,7 @@ test.each([403, 409])(
     await untilReason('LKGNotReady');
     await setWindows(closed);
     await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
-    await until('it is named', async () => {
+    await untilSeen(bed, 'it is named', async () => {
       const { next } = statusOf(await bed.canary()) as { next?: { action?: string } };
       return next?.action?.includes('is tried (at once with: holdfast ignore-window');
     });
@@ -130,7 +115,7 @@ test.each([403, 409])(
     expect(await imageOfWorkload('web')).toBe('shop/web:2');
     expect(await imageOfWorkload('web-primary')).toBe('shop/web:1');
     allow();
-    await untilAtRest('Succeeded');
+    await untilAtRest(bed, 'Succeeded');
     expect(await imageOfWorkload('web-primary')).toBe('shop/web:3');
     sampler.stop();
     expect(sampler.totals().failed).toBe(0);

@@ -12,6 +12,7 @@ import {
   follow,
   imageOf,
   notesOf,
+  podUids,
   primaryImage,
   runUntilInitialized,
   statusOf,
@@ -31,12 +32,7 @@ async function refs(prefix: string): Promise<string[]> {
   return listed === '' ? [] : listed.split('\n');
 }
 
-async function primaryPods(): Promise<string[]> {
-  const { body } = await bed.send('GET', '/api/v1/namespaces/shop/pods');
-  const { items } = body as { items: Array<{ metadata: { name: string; uid: string } }> };
-  const own = items.filter(({ metadata }) => metadata.name.startsWith('web-primary-'));
-  return own.map(({ metadata }) => metadata.uid).sort();
-}
+const primaryPods = () => podUids(bed, /^web-primary-/);
 
 test('the ledger follows what proved itself, and a new cluster starts from it and canaries head', async () => {
   const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
@@ -144,14 +140,14 @@ test('a bad commit is taken back in Git by one commit that keeps later work, and
     async () => (await git(bed.repository, ['log', '-1', '--format=%s', 'main'])).startsWith('Revert'),
     { timeoutMs: 120_000, seen: async () => statusOf(await bed.canary()) },
   );
-  const pods = await primaryPods();
+  const pods = primaryPods();
   await waitForPhase(bed, 'Succeeded');
   await bed.pass(20_000);
   expect(await git(bed.repository, ['rev-parse', 'main~1'])).toBe(later);
   expect(await git(bed.repository, ['show', 'main:web.json'])).toBe(deployment('shop/web:1'));
   expect(await git(bed.repository, ['show', 'main:note.txt'])).toBe('b');
   expect(await git(bed.repository, ['log', '-1', '--format=%B', 'main'])).toContain('ImagePullBackOff');
-  expect(await primaryPods()).toEqual(pods);
+  expect(primaryPods()).toEqual(pods);
   expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
 });
 
