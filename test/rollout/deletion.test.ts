@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GOOD, Model } from './model.ts';
+import { until } from './waits.ts';
 
 /** `a` is the last-known-good of a Canary that hands its traffic back. */
 function withGood(spec = {}): Model {
@@ -8,11 +9,6 @@ function withGood(spec = {}): Model {
   model.until('Initialized');
   model.outages.length = 0;
   return model;
-}
-
-function until(model: Model, holds: () => boolean): void {
-  for (let count = 0; count < 200 && !holds(); count += 1) model.tick(1000);
-  expect(holds()).toBe(true);
 }
 
 function expectHandedBack(model: Model, digest: string): void {

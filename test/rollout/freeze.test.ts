@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { conditionOf } from '../../src/api/kubernetes.ts';
 import { Model } from './model.ts';
+import { expectSafe, untilWeight } from './waits.ts';
 
 const hourMs = 3_600_000;
 
@@ -12,21 +13,11 @@ function atRest(): Model {
   return model;
 }
 
-function untilWeight(model: Model, weight: number): void {
-  for (let count = 0; count < 100 && model.route?.canaryWeight !== weight; count += 1) model.tick(1000);
-  expect(model.route?.canaryWeight).toBe(weight);
-}
-
 function ticks(model: Model, count: number): void {
   for (let index = 0; index < count; index += 1) model.tick();
 }
 
 const condition = (model: Model, wanted: string) => conditionOf(model.status, wanted);
-
-function expectSafe(model: Model): void {
-  expect(model.broken).toEqual([]);
-  expect(model.outages).toEqual([]);
-}
 
 describe('a freeze', () => {
   it('keeps a new release from starting, says until when and why, and lets it start when it ends', () => {

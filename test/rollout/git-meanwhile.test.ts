@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Behaviour, GOOD, Model } from './model.ts';
+import { expectSafe, slowlyUntil } from './waits.ts';
 
 /**
  * What Git may say while a release is in any state (design section 5): `o` and `a` proved themselves, `x` was rejected, `b` is under way,
@@ -33,16 +34,6 @@ function withRelease(
   model.until('Failed');
   before?.(model);
   model.commit('b', { ...GOOD, ...behaviour });
-  return model;
-}
-
-/** One decision at a time, so that states that last for one are met too. */
-function slowlyUntil(model: Model, isThere: () => boolean): Model {
-  for (let count = 0; count < 2000 && !isThere(); count += 1) model.tick(1000, 1000);
-  expect(
-    isThere(),
-    `${model.status.phase} ${model.status.postPromotion?.state}: ${model.status.message}`,
-  ).toBe(true);
   return model;
 }
 
@@ -144,11 +135,6 @@ function settleDown(model: Model): void {
 
 /** States in which `b` was found bad before Git said anything. */
 const judged = new Set(Object.keys(states).filter((name) => /^Reverting|^Failed/.test(name)));
-
-function expectSafe(model: Model): void {
-  expect(model.broken).toEqual([]);
-  expect(model.outages).toEqual([]);
-}
 
 function rejected(model: Model): string[] {
   return model.rejected.map(({ digest }) => digest).filter((digest) => digest !== 'x');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../src/api/canary/canary.ts';
 import { conditionOf } from '../../src/api/kubernetes.ts';
-import { pass } from './faults/worlds.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
+import { pass, untilState } from './waits.ts';
 
 type Analysis = Partial<Canary['spec']['analysis']>;
 
@@ -308,14 +308,9 @@ describe('a suspended Canary', () => {
     const postPromotion = { metrics, onFailure: 'revert' };
     const model = released({ stepWeight: 50 }, { ...GOOD, primaryMetric: 50 }, { postPromotion });
     model.recreate = true;
-    const untilState = (state: string) => {
-      for (let count = 0; count < 300 && model.status.postPromotion?.state !== state; count += 1)
-        model.tick(1000);
-      expect(model.status.postPromotion?.state).toBe(state);
-    };
-    untilState('Verifying');
+    untilState(model, 'Verifying');
     model.breakPods('canary', 1);
-    untilState('Reverting');
+    untilState(model, 'Reverting');
     model.tick(1000);
     model.canary.spec.suspend = true;
     for (let count = 0; count < 60; count += 1) model.tick(60_000);

@@ -4,13 +4,9 @@ import { conditionOf } from '../../src/api/kubernetes.ts';
 import { isSame } from '../../src/rollout/finish.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
 import { GOOD, Model } from './model.ts';
+import { until } from './waits.ts';
 
 const bad = { ...GOOD, primaryMetric: 50 };
-
-function until(model: Model, holds: () => boolean): void {
-  for (let count = 0; count < 400 && !holds(); count += 1) model.tick(1000);
-  expect(holds()).toBe(true);
-}
 
 /** How many of the next twenty looks, a tenth of a second apart, find a status to write. Each write would call for the next look at once. */
 function statusesIn2Seconds(model: Model): number {

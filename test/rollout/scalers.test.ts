@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { conditionOf } from '../../src/api/kubernetes.ts';
 import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
+import { until } from './waits.ts';
 
 const kinds = ['HorizontalPodAutoscaler', 'ScaledObject'] as const;
 const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }];
@@ -26,11 +27,6 @@ function expectRestored(model: Model): void {
     model.scalers?.view.kind === 'ScaledObject' ? ['paused'] : [],
   );
   expect(model.target?.desired).toBe(0);
-}
-
-function until(model: Model, holds: () => boolean): void {
-  for (let count = 0; count < 300 && !holds(); count += 1) model.tick(1000);
-  expect(holds()).toBe(true);
 }
 
 /** Every way in which a release ends, from its start to its end. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { conditionOf } from '../../src/api/kubernetes.ts';
 import { GOOD, Model } from './model.ts';
+import { expectSafe, untilState } from './waits.ts';
 
 /** A model whose release `a` is initialized, with `b` committed on top. */
 function withRelease(behaviour = GOOD, spec = {}): Model {
@@ -9,17 +10,6 @@ function withRelease(behaviour = GOOD, spec = {}): Model {
   model.until('Initialized');
   model.commit('b', behaviour);
   return model;
-}
-
-/** Runs until postPromotion.state or the deadline in ticks. */
-function untilState(model: Model, state: string, ticks = 200): void {
-  for (let count = 0; count < ticks && model.status.postPromotion?.state !== state; count += 1) model.tick();
-  expect(model.status.postPromotion?.state).toBe(state);
-}
-
-function expectSafe(model: Model): void {
-  expect(model.broken).toEqual([]);
-  expect(model.outages).toEqual([]);
 }
 
 describe('a rollout', () => {

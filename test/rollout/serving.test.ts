@@ -1,11 +1,7 @@
 /** What the status says serves, while the primary is not as it was asked to be. */
 import { expect, it } from 'vitest';
 import { GOOD, Model } from './model.ts';
-
-function until(model: Model, holds: () => boolean): void {
-  for (let count = 0; count < 200 && !holds(); count += 1) model.tick(1000);
-  expect(holds()).toBe(true);
-}
+import { until } from './waits.ts';
 
 const primaryOf = ({ status }: Model) =>
   status.serving?.find(({ workload }) => workload.endsWith('-primary'));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RouteTarget } from '../../src/api/observed.ts';
 import { GOOD, Model } from './model.ts';
+import { untilWeight } from './waits.ts';
 
 const analysis = {
   interval: '10s',
@@ -21,11 +22,6 @@ function withRelease(behaviour = GOOD, spec = {}): Model {
 }
 
 const sessionsOf = (model: Model) => (model.route as RouteTarget | undefined)?.sessions;
-
-function untilWeight(model: Model, weight: number): void {
-  for (let count = 0; count < 200 && model.route?.canaryWeight !== weight; count += 1) model.tick(1000);
-  expect(model.route?.canaryWeight).toBe(weight);
-}
 
 describe('session affinity', () => {
   it('has no cookie of the primary where its name is empty, as Flagger reads it', () => {

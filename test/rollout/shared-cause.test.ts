@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GOOD, Model } from './model.ts';
+import { until } from './waits.ts';
 
 const bad = { ...GOOD, primaryMetric: 50 };
 
@@ -11,11 +12,6 @@ function verifying(spec = {}): Model {
   model.commit('b', bad);
   until(model, () => model.status.postPromotion?.state === 'Verifying');
   return model;
-}
-
-function until(model: Model, holds: () => boolean): void {
-  for (let count = 0; count < 200 && !holds(); count += 1) model.tick(1000);
-  expect(holds()).toBe(true);
 }
 
 const isHeld = (model: Model) => model.status.postPromotion?.reason === 'SharedCause';

@@ -1,7 +1,8 @@
 /** Steps of an analysis: what keeps one back, and what makes them begin again (design section 4). */
 import { describe, expect, it } from 'vitest';
-import { analysis, atWeight, expectLive, live, pass, until, untilOver } from './faults/worlds.ts';
+import { analysis, atWeight, expectLive, live, until, untilOver } from './faults/worlds.ts';
 import type { Model } from './model.ts';
+import { pass } from './waits.ts';
 
 const told = (model: Model, reason: string) => model.events.filter((event) => event.reason === reason).length;
 

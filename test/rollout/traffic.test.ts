@@ -4,7 +4,8 @@ import { contextOf, withLastChanges } from '../../src/rollout/context.ts';
 import type { Preference } from '../../src/rollout/outcome.ts';
 import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic/traffic.ts';
 import { type Run, runOf, type World } from '../../src/rollout/world.ts';
-import { atWeight, fallen, live, pass, until } from './faults/worlds.ts';
+import { atWeight, fallen, live, until } from './faults/worlds.ts';
+import { pass } from './waits.ts';
 
 /** The shares of the canary that are written. */
 function written(world: World, preference: Preference): number[] {

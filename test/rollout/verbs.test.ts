@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GOOD, Model } from './model.ts';
+import { expectSafe, untilLive, untilState, untilWeight } from './waits.ts';
 
 /** `a`, then `b`, then `c` (with this behaviour) on top of them; `b` is the last-known-good. */
 function withThree(behaviour = GOOD, spec = {}): Model {
@@ -12,31 +13,8 @@ function withThree(behaviour = GOOD, spec = {}): Model {
   return model;
 }
 
-/** Ticks until this release is the last-known-good and nothing is under way. */
-function untilLive(model: Model, digest: string): void {
-  for (let count = 0; count < 200 && model.status.lastKnownGood?.digest !== digest; count += 1) model.tick();
-  model.until('Succeeded');
-  expect(model.primary?.digest).toBe(digest);
-}
-
-function untilState(model: Model, state: string): void {
-  for (let count = 0; count < 200 && model.status.postPromotion?.state !== state; count += 1)
-    model.tick(1000);
-  expect(model.status.postPromotion?.state).toBe(state);
-}
-
-function untilWeight(model: Model, weight: number): void {
-  for (let count = 0; count < 100 && model.route?.canaryWeight !== weight; count += 1) model.tick(1000);
-  expect(model.route?.canaryWeight).toBe(weight);
-}
-
 function settle(model: Model): void {
   for (let count = 0; count < 200; count += 1) model.tick();
-}
-
-function expectSafe(model: Model): void {
-  expect(model.broken).toEqual([]);
-  expect(model.outages).toEqual([]);
 }
 
 const answer = (model: Model, verb: string) => model.status.answers?.[verb];

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HookType } from '../../src/api/canary/analysis.ts';
 import { conditionOf } from '../../src/api/kubernetes.ts';
 import { GOOD, Model } from './model.ts';
+import { expectSafe } from './waits.ts';
 
 const url = 'http://hooks.test/';
 const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }];
@@ -41,11 +42,6 @@ function ticks(model: Model, count: number): void {
 function untilPhase(model: Model, phase: string): void {
   for (let count = 0; count < 100 && model.status.phase !== phase; count += 1) model.tick();
   expect(model.status.phase).toBe(phase);
-}
-
-function expectSafe(model: Model): void {
-  expect(model.broken).toEqual([]);
-  expect(model.outages).toEqual([]);
 }
 
 function reasons(model: Model): string[] {

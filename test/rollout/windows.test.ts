@@ -3,6 +3,7 @@ import { opensFor } from '../../src/api/canary/summary.ts';
 import { conditionOf } from '../../src/api/kubernetes.ts';
 import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
+import { expectSafe, untilLive, untilState, untilWeight } from './waits.ts';
 
 const hourMs = 3_600_000;
 
@@ -21,23 +22,6 @@ function waiting(model: Model, digest: string): void {
   expect([model.primary?.digest, model.target?.desired, model.route?.canaryWeight]).toEqual(['a', 0, 0]);
 }
 
-function untilLive(model: Model, digest: string): void {
-  for (let count = 0; count < 100 && model.status.lastKnownGood?.digest !== digest; count += 1) model.tick();
-  model.until('Succeeded');
-  expect(model.primary?.digest).toBe(digest);
-}
-
-function untilWeight(model: Model, weight: number): void {
-  for (let count = 0; count < 100 && model.route?.canaryWeight !== weight; count += 1) model.tick(1000);
-  expect(model.route?.canaryWeight).toBe(weight);
-}
-
-function untilState(model: Model, state: string): void {
-  for (let count = 0; count < 200 && model.status.postPromotion?.state !== state; count += 1)
-    model.tick(1000);
-  expect(model.status.postPromotion?.state).toBe(state);
-}
-
 /** `c` is at head, and the window closed while `b` was tried. */
 function newerBehindClosing(): Model {
   const model = new Model();
@@ -48,11 +32,6 @@ function newerBehindClosing(): Model {
   model.closeWindow(hourMs);
   model.commit('c');
   return model;
-}
-
-function expectSafe(model: Model): void {
-  expect(model.broken).toEqual([]);
-  expect(model.outages).toEqual([]);
 }
 
 const reasonOf = (model: Model) => conditionOf(model.status, 'Ready')?.reason;

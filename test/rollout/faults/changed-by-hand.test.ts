@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { step } from '../../../src/rollout/step.ts';
 import { runOf, type World } from '../../../src/rollout/world.ts';
 import { GOOD, type Model } from '../model.ts';
+import { pass, standing } from '../waits.ts';
 import {
   analysis,
   atWeight,
@@ -11,9 +12,7 @@ import {
   expectLive,
   live,
   metrics,
-  pass,
   seenBy,
-  standing,
   until,
   untilOver,
 } from './worlds.ts';

@@ -1,6 +1,7 @@
 /** Checks run on their own clock, and each asks what it says. */
 import { describe, expect, it } from 'vitest';
 import { GOOD, type Model } from '../model.ts';
+import { pass, standing } from '../waits.ts';
 import {
   analysis,
   atWeight,
@@ -9,9 +10,7 @@ import {
   LONG_MS,
   live,
   metrics,
-  pass,
   seenBy,
-  standing,
   until,
   untilOver,
 } from './worlds.ts';

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { conditionOf } from '../../../src/api/kubernetes.ts';
 import { GOOD, type Model } from '../model.ts';
+import { pass, standing } from '../waits.ts';
 import {
   analysis,
   atWeight,
@@ -11,9 +12,7 @@ import {
   LONG_MS,
   live,
   metrics,
-  pass,
   seenBy,
-  standing,
   until,
 } from './worlds.ts';
 

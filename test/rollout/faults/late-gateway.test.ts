@@ -1,6 +1,7 @@
 /** A move of traffic has arrived when the gateway took it over: on the way up and on the way down (issue 11, 17 and 18). */
 import { describe, expect, it } from 'vitest';
 import { GOOD, type Model } from '../model.ts';
+import { pass } from '../waits.ts';
 import {
   analysis,
   atWeight,
@@ -9,7 +10,6 @@ import {
   expectLive,
   LONG_MS,
   live,
-  pass,
   seenBy,
   until,
   untilOver,

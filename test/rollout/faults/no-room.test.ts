@@ -2,18 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../src/rollout/outcome.ts';
 import { GOOD, type Model } from '../model.ts';
-import {
-  analysis,
-  conditionOf,
-  expectBack,
-  LONG_MS,
-  live,
-  metrics,
-  pass,
-  standing,
-  until,
-  untilOver,
-} from './worlds.ts';
+import { pass, standing } from '../waits.ts';
+import { analysis, conditionOf, expectBack, LONG_MS, live, metrics, until, untilOver } from './worlds.ts';
 
 const spec = { analysis, postPromotion: { metrics, onFailure: 'revert' } };
 

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { OnFailure } from '../../../src/api/canary/analysis.ts';
 import { GOOD, type Model } from '../model.ts';
-import { analysis, expectBack, expectLive, LONG_MS, live, metrics, pass, standing, until } from './worlds.ts';
+import { pass, standing } from '../waits.ts';
+import { analysis, expectBack, expectLive, LONG_MS, live, metrics, until } from './worlds.ts';
 
 const LIVE = { first: '0000000000000000', second: '1111111111111111' };
 

@@ -1,6 +1,7 @@
 /** Pods break one by one: neither a way out nor a check waits for a whole primary. */
 import { describe, expect, it } from 'vitest';
 import { GOOD } from '../model.ts';
+import { pass, standing } from '../waits.ts';
 import {
   analysis,
   atWeight,
@@ -9,8 +10,6 @@ import {
   LONG_MS,
   live,
   metrics,
-  pass,
-  standing,
   until,
   untilOver,
 } from './worlds.ts';

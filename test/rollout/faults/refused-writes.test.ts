@@ -1,18 +1,8 @@
 /** A refused write of bookkeeping keeps nobody from saving the traffic, and is not forgotten (issue 11, 5). */
 import { describe, expect, it } from 'vitest';
 import { GOOD, type Model } from '../model.ts';
-import {
-  analysis,
-  atWeight,
-  expectBack,
-  expectLive,
-  fallen,
-  live,
-  pass,
-  standing,
-  until,
-  untilOver,
-} from './worlds.ts';
+import { pass, standing } from '../waits.ts';
+import { analysis, atWeight, expectBack, expectLive, fallen, live, until, untilOver } from './worlds.ts';
 
 const { stepWeight: _, maxWeight: __, ...checks } = analysis;
 const blueGreen = { ...checks, iterations: 2 };

@@ -1,7 +1,8 @@
 /** Leaders follow one another, and their clocks differ: no stamp hides a release or stops a timer (issue 11, 13). */
 import { describe, expect, it } from 'vitest';
 import { GOOD, Model } from '../model.ts';
-import { atWeight, expectBack, expectLive, live, pass, seenBy, standing, until } from './worlds.ts';
+import { pass, standing } from '../waits.ts';
+import { atWeight, expectBack, expectLive, live, seenBy, until } from './worlds.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { whyFailed } from '../../../src/api/canary/summary.ts';
 import { GOOD, type Model } from '../model.ts';
+import { pass, standing } from '../waits.ts';
 import {
   analysis,
   atWeight,
@@ -12,9 +13,7 @@ import {
   LONG_MS,
   live,
   metrics,
-  pass,
   seenBy,
-  standing,
   until,
 } from './worlds.ts';
 

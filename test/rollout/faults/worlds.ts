@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import { type Behaviour, GOOD, Model } from '../model.ts';
+import { pass, standing } from '../waits.ts';
 
 export const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }];
 /** One step at 50 %, a check every 10 s, two failed ones end it. */
@@ -20,16 +21,7 @@ export function live(spec: object = {}, before?: (model: Model) => void): Model 
   return model;
 }
 
-/** Time passes second by second, `forMs` or until this holds; true when it does. */
-export function pass(model: Model, forMs: number, holds: () => boolean = () => false): boolean {
-  for (let passedMs = 0; passedMs < forMs; passedMs += 1000) {
-    if (holds()) return true;
-    model.tick(1000);
-  }
-  return holds();
-}
-
-/** The same; fails with what the status says when it never does. */
+/** Second by second until this holds; fails with what the status says when it never does. */
 export function until(model: Model, what: string, holds: () => boolean): void {
   if (!pass(model, LONG_MS, holds)) expect.fail(`never reached: ${what}. ${standing(model)}`);
 }
@@ -43,14 +35,6 @@ export function atWeight(model: Model, digest: string, weight = 50, behaviour: B
 /** Until nothing is under way any more; then this is how it ended. */
 export function untilOver(model: Model): void {
   until(model, 'the end of the release', () => model.status.run === undefined);
-}
-
-/** Phase, state and reason; who serves. */
-export function standing({ status, route, primary, target }: Model): string {
-  const { phase, postPromotion: post, message } = status;
-  const state = post ? `${phase}/${post.state} ${post.reason}` : `${phase}`;
-  const pods = [primary, target].map((copy) => copy && `${copy.digest} ${copy.ready}/${copy.desired}`);
-  return `${state}, ${route?.canaryWeight} % on the canary, primary ${pods[0]}, canary ${pods[1]}: ${message}`;
 }
 
 /** How a good release ends: it is live, proven, alone, and nothing was broken on the way. */

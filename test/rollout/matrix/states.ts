@@ -1,6 +1,7 @@
 import type { HookType } from '../../../src/api/canary/analysis.ts';
 import { runOf } from '../../../src/rollout/world.ts';
 import { type Behaviour, GOOD, Model } from '../model.ts';
+import { slowlyUntil } from '../waits.ts';
 
 /** How the pods of a workload are replaced. */
 export const UPDATES = ['RollingUpdate', 'Recreate', 'DaemonSet'] as const;
@@ -16,7 +17,7 @@ export const STATES = {
   Initializing: (update) => {
     const model = empty(update, { postPromotion });
     model.commit('new');
-    return until(model, () => model.primary !== undefined);
+    return slowlyUntil(model, () => model.primary !== undefined);
   },
   Initialized: (update) => {
     const model = empty(update, { postPromotion });
@@ -29,11 +30,11 @@ export const STATES = {
       closed: 'confirm-rollout',
       spec: gated,
     });
-    return until(model, () => model.status.phase === 'Waiting');
+    return slowlyUntil(model, () => model.status.phase === 'Waiting');
   },
   'Progressing, no traffic yet': (update) => {
     const model = withRelease(update);
-    return until(model, () => model.target?.digest === 'new' && model.target.desired > 0);
+    return slowlyUntil(model, () => model.target?.digest === 'new' && model.target.desired > 0);
   },
   'Progressing by weights': (update) => untilWeight(withRelease(update), 50),
   'Progressing by A/B': (update) => untilIteration(withRelease(update, { spec: abTest }), 1),
@@ -45,40 +46,40 @@ export const STATES = {
       closed: 'confirm-promotion',
       spec: gated,
     });
-    return until(model, () => model.status.phase === 'WaitingPromotion');
+    return slowlyUntil(model, () => model.status.phase === 'WaitingPromotion');
   },
   'Failed, traffic on its way back': (update) => {
     const model = withRelease(update, { how: { canaryMetric: 50 } });
     untilWeight(model, 50);
-    return until(model, () => endingOf(model) !== undefined);
+    return slowlyUntil(model, () => endingOf(model) !== undefined);
   },
   'Promoting, before the first write': (update) => {
     const model = withRelease(update);
     if (model.head.kind === 'release') model.head.release.mountsConfig = true;
     const isPromoting = () => model.status.postPromotion?.state === 'Converging';
-    return until(model, () => isPromoting() && model.primary?.digest === 'good');
+    return slowlyUntil(model, () => isPromoting() && model.primary?.digest === 'good');
   },
   'Promoting, the primary comes up': (update) => {
     const model = withRelease(update);
-    return until(model, () => model.primary?.digest === 'new');
+    return slowlyUntil(model, () => model.primary?.digest === 'new');
   },
   'Promoting with skipAnalysis': (update) => {
     const model = withRelease(update, { spec: { skipAnalysis: true } });
-    return until(model, () => model.primary?.digest === 'new');
+    return slowlyUntil(model, () => model.primary?.digest === 'new');
   },
   'Promoting, traffic goes back by steps': (update) => {
     const model = withRelease(update, { spec: stepsBack });
-    until(model, () => model.primary?.digest === 'new');
-    return until(model, () => [30, 40].includes(model.route?.canaryWeight ?? 0));
+    slowlyUntil(model, () => model.primary?.digest === 'new');
+    return slowlyUntil(model, () => [30, 40].includes(model.route?.canaryWeight ?? 0));
   },
   'Finalising: Verifying': (update) => untilState(withRelease(update), 'Verifying'),
   'Finalising: a check failed': (update) => {
     const model = untilState(withRelease(update, { spec: patient, how: { primaryMetric: 50 } }), 'Verifying');
-    return until(model, () => model.status.postPromotion?.failedChecks === 1);
+    return slowlyUntil(model, () => model.status.postPromotion?.failedChecks === 1);
   },
   'Finalising: good, the canary still there': (update) => {
     const model = withRelease(update);
-    return until(model, () => endingOf(model)?.reason === 'Succeeded');
+    return slowlyUntil(model, () => endingOf(model)?.reason === 'Succeeded');
   },
   Held: (update) => untilState(withRelease(update, { how: { primaryReady: false } }), 'Held'),
   'Held, onFailure hold': (update) =>
@@ -98,11 +99,14 @@ export const STATES = {
   },
   'Reverting after failed checks': (update) => {
     const model = untilState(withRelease(update, { how: { primaryMetric: 50 } }), 'Reverting');
-    return until(model, () => model.primary?.digest === 'good');
+    return slowlyUntil(model, () => model.primary?.digest === 'good');
   },
   Succeeded: (update) => {
     const model = withRelease(update);
-    return until(model, () => model.status.phase === 'Succeeded' && model.status.lastPromotedSpec === 'new');
+    return slowlyUntil(
+      model,
+      () => model.status.phase === 'Succeeded' && model.status.lastPromotedSpec === 'new',
+    );
   },
   'Failed, reverted': (update) => {
     const model = untilState(withRelease(update, { how: { primaryMetric: 50 } }), 'Reverting');
@@ -123,7 +127,7 @@ export const STATES = {
     const model = withRelease(update, { spec: { revertOnDeletion: true } });
     untilWeight(model, 50);
     model.delete();
-    return until(model, () => model.status.phase === 'Terminating');
+    return slowlyUntil(model, () => model.status.phase === 'Terminating');
   },
 } as const satisfies Readonly<Record<string, (update: Update) => Model>>;
 
@@ -173,7 +177,7 @@ function withRelease(update: Update, { spec = {}, how = {}, closed }: Start = {}
   model.until('Initialized');
   model.commit('good');
   model.until('Succeeded');
-  until(model, () => model.target?.desired === 0);
+  slowlyUntil(model, () => model.target?.desired === 0);
   if (closed) model.hooks[closed] = 'refused';
   model.commit('new', { ...GOOD, ...how });
   return model;
@@ -183,23 +187,14 @@ function endingOf(model: Model) {
   return runOf(model.status)?.ending;
 }
 
-/** One decision at a time, so that states that last for one are met too. */
-function until(model: Model, isThere: () => boolean, stepMs = 1000): Model {
-  for (let count = 0; count < 5000; count += 1) {
-    if (isThere()) return model;
-    model.tick(stepMs, 1000);
-  }
-  throw new Error(`${model.status.phase}/${model.status.postPromotion?.state}: ${model.status.message}`);
-}
-
 function untilState(model: Model, state: string): Model {
-  return until(model, () => model.status.postPromotion?.state === state);
+  return slowlyUntil(model, () => model.status.postPromotion?.state === state);
 }
 
 function untilWeight(model: Model, weight: number): Model {
-  return until(model, () => model.route?.canaryWeight === weight);
+  return slowlyUntil(model, () => model.route?.canaryWeight === weight);
 }
 
 function untilIteration(model: Model, iteration: number): Model {
-  return until(model, () => model.status.run !== undefined && model.status.iterations === iteration);
+  return slowlyUntil(model, () => model.status.run !== undefined && model.status.iterations === iteration);
 }
