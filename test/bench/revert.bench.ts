@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import { useBed, waitFor } from '../cluster/bed/client.ts';
-import { imageOf, openRunningShop, type Shop, type ShopOptions } from '../cluster/scenarios/shop.ts';
+import { openRunningShop, type Shop, type ShopOptions } from '../cluster/scenarios/shop.ts';
+import { imageOf } from '../shop.ts';
 import { report } from './measure.ts';
 
 const bed = useBed();

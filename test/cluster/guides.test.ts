@@ -4,10 +4,10 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { buildModule } from '../../scripts/programs-build.mjs';
 import { playPage } from '../examples/guide.ts';
+import { imageOf } from '../shop.ts';
 import { type BedClient, useBed } from './bed/client.ts';
 import { bedDesk } from './desk.ts';
 import { createProgram } from './scenarios/program.ts';
-import { imageOf } from './scenarios/shop.ts';
 
 const bed: BedClient = useBed();
 const guides = resolve(import.meta.dirname, '../../docs/guides');

@@ -1,7 +1,8 @@
 /** Releases under load while something is wrong with what Holdfast needs: they end as undisturbed, and no user notices (docs/reliability.md). */
 import { describe, expect, test } from 'vitest';
+import { condition, imageOf, replicasOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
-import { condition, imageOf, rate, replicasOf, type ShopOptions } from '../scenarios/shop.ts';
+import { rate, type ShopOptions } from '../scenarios/shop.ts';
 import { all, disturb, type FaultCase, restartedApiServer, short } from './cases.ts';
 import { type FaultyShop, openFaultyShop } from './faulty-shop.ts';
 

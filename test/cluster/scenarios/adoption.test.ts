@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { condition, imageOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Adopted, type Left, leaveUnderLoad } from './left-by-flagger.ts';
 import { createProgram, type Program } from './program.ts';
-import { condition, imageOf } from './shop.ts';
 import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();

@@ -9,10 +9,11 @@ import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { Explanation } from '../../../src/review/explain/explanation.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { condition, imageOf, isHeldByCanary, replicasOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
-import { condition, imageOf, replicasOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
+import { type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['config-deleted', 'no-room', 'quota', 'sidecar']);
@@ -37,9 +38,6 @@ function rowOf(cause: string): { canaryHealthy: string; canaryToo: string } {
 
 const explain = (namespace: string) =>
   runJson<Explanation>(bed, 'explain', 'canary/podinfo', '-n', namespace, '--min-analysis-interval', '1s');
-
-const isHeldByCanary = ({ postPromotion, canaryWeight }: CanaryStatus) =>
-  postPromotion?.state === 'Held' && canaryWeight === 100;
 
 /** The release is held while the canary serves; explain says why as soon as the fault shows, and the guide has it so. */
 async function expectHeld(shop: Shop, cause: string, evidence: RegExp): Promise<void> {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { condition, imageOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { condition, imageOf, type Shop, shareHoldfast } from './shop.ts';
+import { type Shop, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['daemon']);

@@ -6,9 +6,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { condition, imageOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { untilStandsStill } from './answers.ts';
-import { condition, imageOf, rate, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
+import { rate, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['event-delete', 'event-target', 'scaled-away']);

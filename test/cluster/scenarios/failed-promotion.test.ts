@@ -3,9 +3,9 @@
  * names), and a last known good without room. The others are played in the sandbox (test/sandbox/scenarios/failed-promotion.test.ts).
  */
 import { describe, expect, test } from 'vitest';
-import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { condition, imageOf, isHeldByCanary, replicasOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
-import { condition, imageOf, replicasOf, type ShopOptions, shareHoldfast } from './shop.ts';
+import { type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['fix-while-held', 'lkg-not-ready', 'lkg-no-room']);
@@ -15,8 +15,6 @@ const options: ShopOptions = {
   primaryDeadlineSeconds: 6,
   postPromotion: { onFailure: 'hold' },
 };
-const isHeldByCanary = ({ postPromotion, canaryWeight }: CanaryStatus) =>
-  postPromotion?.state === 'Held' && canaryWeight === 100;
 
 describe.concurrent('around a failed promotion', () => {
   test('2: [hold-fix] a fix pushed while the primary is past its deadline gets through, and nobody sees an error', async () => {

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { condition, imageOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { prepareFlagger } from '../bed/flagger.ts';
 import { runJson } from './command.ts';
 import { canaryIn, looksAt, settings, workload } from './left-by-flagger.ts';
 import { createProgram } from './program.ts';
-import { condition, imageOf, untilAnswered } from './shop.ts';
+import { untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
 const namespace = 'there-and-back';

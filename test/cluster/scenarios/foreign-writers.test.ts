@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { conditionOf } from '../../../src/api/kubernetes.ts';
 import type { SourceDifference } from '../../../src/review/diff/source-difference.ts';
+import { condition, imageOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
-import { condition, imageOf, openShop, shareHoldfast } from './shop.ts';
+import { openShop, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['mirrored', 'pinned', 'filtered']);

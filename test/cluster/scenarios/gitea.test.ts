@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { imageOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import type { GitClone } from '../bed/git-repo.ts';
 import { type Gitea, startGitea } from '../bed/gitea.ts';
-import { imageOf, openShopOn, type Shop, type ShopOptions, untilRunning } from './shop.ts';
+import { openShopOn, type Shop, type ShopOptions, untilRunning } from './shop.ts';
 
 /** Reverts, statuses and webhooks end to end with a real forge (issue 4). */
 

@@ -5,10 +5,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { imageOf, isFailed, replicasOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { breakPods, podsOf } from './pods.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
-import { imageOf, replicasOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
+import { type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['half-is-enough', 'one-cannot-pull']);
@@ -24,7 +25,6 @@ afterAll(() => hooks.close());
 type Analysis = NonNullable<ShopOptions['analysis']>;
 
 const isAtTheGate = ({ phase }: CanaryStatus) => phase === 'WaitingPromotion';
-const isFailed = ({ phase, run }: CanaryStatus) => phase === 'Failed' && !run;
 const isPromoted = (commit: string) => (status: CanaryStatus) =>
   status.phase === 'Succeeded' && status.lastPromotedCommit === commit && !status.run;
 

@@ -1,9 +1,10 @@
 /** What people do with Holdfast that no other suite of the bed does (docs/journeys.md). */
 import { describe, expect, test } from 'vitest';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { imageOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
-import { imageOf, openShopOn, type ShopOptions, shareHoldfast, untilRunning } from './shop.ts';
+import { openShopOn, type ShopOptions, shareHoldfast, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['journey-gate', 'journey-password']);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { condition, imageOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
-import { condition, imageOf, type Moment, openShop, type Shop, type ShopOptions } from './shop.ts';
+import { type Moment, openShop, type Shop, type ShopOptions } from './shop.ts';
 
 const bed: BedClient = useBed();
 

@@ -2,10 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { imageOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type OwnGateway, startOwnGateway } from '../bed/own-gateway.ts';
 import { canaryShare, followObject, type ObjectTrail } from './object-trail.ts';
-import { imageOf, openShopOn, type Shop, type ShopOptions, untilRunning } from './shop.ts';
+import { openShopOn, type Shop, type ShopOptions, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
 /** Longer than what the data plane is given after the gateway has answered. */

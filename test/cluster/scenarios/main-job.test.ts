@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { condition, imageOf, replicasOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { condition, imageOf, replicasOf, type ShopOptions, shareHoldfast } from './shop.ts';
+import { type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['unready', 'late', 'bad-head']);

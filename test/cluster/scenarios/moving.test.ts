@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { replicasOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment, httpRoute, service } from '../bed/manifests.ts';
-import { openShop, replicasOf, type Shop, untilAnswered } from './shop.ts';
+import { openShop, type Shop, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
 const analysis = { interval: '1s', threshold: 1, stepWeights: [50] };

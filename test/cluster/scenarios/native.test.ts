@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { imageOf, type TargetKind } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { httpRoute, service } from '../bed/manifests.ts';
-import { imageOf, openShop, type Shop, type TargetKind, untilAnswered } from './shop.ts';
+import { openShop, type Shop, untilAnswered } from './shop.ts';
 import { watchSteps } from './step-watch.ts';
 
 const bed: BedClient = useBed();

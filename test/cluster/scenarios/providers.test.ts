@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { imageOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
 import { deployment, service } from '../bed/manifests.ts';
-import { imageOf, type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
+import { type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['by-header', 'by-comparison', 'by-selector', 'by-service']);

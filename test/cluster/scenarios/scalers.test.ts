@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { condition, imageOf, replicasOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { type LoadScaler, startLoadScaler } from './load-scaler.ts';
-import { condition, imageOf, replicasOf, type Shop, shareHoldfast, untilRunning } from './shop.ts';
+import { type Shop, shareHoldfast, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['scaled-good', 'scaled-unready']);

@@ -1,18 +1,10 @@
 /** The share of the users at each step, through the bed's Contour and Envoy. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { condition, imageOf } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { dividesByShares, stepsOf } from './shares.ts';
-import {
-  condition,
-  imageOf,
-  rate,
-  type Shop,
-  type ShopOptions,
-  shareHoldfast,
-  untilAnswered,
-  untilRunning,
-} from './shop.ts';
+import { rate, type Shop, type ShopOptions, shareHoldfast, untilAnswered, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['shares-gateway', 'shares-contour']);

@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import type { HookServer } from '../../hook-server.ts';
+import { imageOf } from '../../shop.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import type { LoadFailure } from '../bed/load.ts';
-import { imageOf, rate, type Shop, type ShopOptions } from './shop.ts';
+import { rate, type Shop, type ShopOptions } from './shop.ts';
 
 /** Requests that a share is measured with: by chance alone it is off by three points once in two hundred times. */
 const SAMPLE = 2_000;

@@ -3,14 +3,14 @@ import { syncAnnotation } from '../../../src/api/annotations.ts';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { canaryStatus } from '../../../src/api/canary/summary.ts';
-import { conditionOf, type KubernetesObject } from '../../../src/api/kubernetes.ts';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import type { SourceStatus } from '../../../src/api/source/source.ts';
+import { type ShopOptions as CommonOptions, filesOfRelease, type ReleaseOptions } from '../../shop.ts';
 import { ApiError } from '../bed/api-client.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
 import type { GitClone, GitRepo } from '../bed/git-repo.ts';
 import type { Load } from '../bed/load.ts';
-import { type DeploymentOptions, deployment } from '../bed/manifests.ts';
 import { createProgram, type Program, source } from './program.ts';
 import { followStatus, type StatusTrail } from './status-trail.ts';
 
@@ -37,26 +37,8 @@ export interface Shop<Repo extends GitClone = GitRepo> {
   close(): Promise<void>;
 }
 
-/** Kinds of the workload `podinfo`. */
-export type TargetKind = 'Deployment' | 'DaemonSet' | 'StatefulSet';
-
 /** What a scenario may change. */
-export interface ShopOptions {
-  readonly analysis?: Canary['spec']['analysis'];
-  readonly postPromotion?: Canary['spec']['postPromotion'];
-  readonly strategy?: unknown;
-  /** How long the canary may stand still. Default 60: short ones fail on a busy machine. */
-  readonly progressDeadlineSeconds?: number | undefined;
-  /** The same for the primary, after promotion. Default: the canary's. */
-  readonly primaryDeadlineSeconds?: number | undefined;
-  /** Default gatewayapi:v1. */
-  readonly provider?: Canary['spec']['provider'];
-  /** Default Deployment. */
-  readonly targetKind?: TargetKind;
-  /** Makes the target from a Deployment, in the place of `targetKind`. */
-  readonly targetOf?: (workload: KubernetesObject) => KubernetesObject;
-  /** More objects in the repository. */
-  readonly files?: Readonly<Record<string, unknown>>;
+export interface ShopOptions extends CommonOptions {
   /** Settings of the program in every release. */
   readonly env?: Readonly<Record<string, string>>;
   /** Environment of Holdfast itself. */
@@ -69,16 +51,6 @@ export interface ShopOptions {
   readonly source?: Readonly<Record<string, unknown>>;
   /** Where its users come in. Default: the Envoy of its Gateway. */
   readonly entryUrl?: string;
-  /** More fields of the Canary's spec. */
-  readonly spec?: Partial<Canary['spec']>;
-}
-
-/** What is its own in one release. */
-export interface ReleaseOptions extends Partial<DeploymentOptions> {
-  /** In the place of the shop's: how long the primary may stand still. A good release after a bad one needs more than those that fail by it. */
-  readonly primaryDeadlineSeconds?: number;
-  /** The same of the canary. */
-  readonly canaryDeadlineSeconds?: number;
 }
 
 /** Pods reach Prometheus some seconds after they are ready: until then a check has no answer, and the step waits. */
@@ -197,27 +169,11 @@ function shopOf<Repo extends GitClone>(
     program,
     status,
     until: trail.until,
-    release: (version, env = {}, { primaryDeadlineSeconds, canaryDeadlineSeconds, ...more } = {}) => {
-      const deadlines = {
-        progressDeadlineSeconds: canaryDeadlineSeconds ?? options.progressDeadlineSeconds,
-        primaryDeadlineSeconds: primaryDeadlineSeconds ?? options.primaryDeadlineSeconds,
-      };
-      const workload = deployment({
-        name: 'podinfo',
-        image: `app:${version}`,
-        replicas: 2,
-        env: { SHUTDOWN_DELAY_MS: '2000', ...options.env, ...env },
-        strategy: options.strategy,
-        ...more,
-      });
-      const target = options.targetOf?.(workload) ?? ofKind(options.targetKind ?? 'Deployment', workload);
-      const objects = {
-        ...options.files,
-        canary: canaryOf(host, { ...options, ...deadlines }),
-        deployment: target,
-      };
-      const files = Object.entries(objects).map(([name, object]) => [`${name}.yaml`, json(object)]);
-      return repo.commit(Object.fromEntries(files), `Release ${version}`);
+    release: (version, env = {}, more = {}) => {
+      const shop = { host, gateway: options.gateway ?? gateway, rate };
+      const settings = { SHUTDOWN_DELAY_MS: '2000', ...options.env, ...env };
+      const files = filesOfRelease(shop, options, version, { env: settings, ...more });
+      return repo.commit(files, `Release ${version}`);
     },
     startLoad: (headers = {}) =>
       bed.startLoad({
@@ -286,65 +242,4 @@ export async function untilAnswered(
     return requests > 0 && failed === 0 && isWanted;
   };
   await waitFor(look, { timeoutMs: 120_000, what: `${what} answers through Envoy` });
-}
-
-/** The same pods under another controller, which calls its strategy otherwise. */
-function ofKind(kind: TargetKind, workload: KubernetesObject): KubernetesObject {
-  if (kind === 'Deployment') return workload;
-  const { replicas, strategy, ...spec } = workload.spec as Record<string, unknown>;
-  const own = kind === 'StatefulSet' ? { replicas, serviceName: 'podinfo' } : {};
-  return {
-    ...workload,
-    kind,
-    spec: { ...spec, ...own, ...(strategy ? { updateStrategy: strategy } : {}) },
-  };
-}
-
-/** The image that a workload's template names. */
-export function imageOf(workload: KubernetesObject | undefined): string | undefined {
-  const spec = workload?.spec as { template: { spec: { containers: Array<{ image: string }> } } } | undefined;
-  return spec?.template.spec.containers[0]?.image;
-}
-
-/** The replicas a workload asks for. */
-export function replicasOf(workload: KubernetesObject | undefined): number | undefined {
-  return (workload?.spec as { replicas?: number } | undefined)?.replicas;
-}
-
-/** A condition's status by its type. */
-export function condition(status: CanaryStatus, type: string): string | undefined {
-  return conditionOf(status, type)?.status;
-}
-
-function canaryOf(host: string, options: ShopOptions) {
-  const { name, namespace } = options.gateway ?? gateway;
-  return {
-    apiVersion: 'flagger.app/v1beta1',
-    kind: 'Canary',
-    metadata: { name: 'podinfo' },
-    spec: {
-      provider: options.provider ?? 'gatewayapi:v1',
-      targetRef: { apiVersion: 'apps/v1', kind: options.targetKind ?? 'Deployment', name: 'podinfo' },
-      progressDeadlineSeconds: options.progressDeadlineSeconds ?? 60,
-      service: { port: 80, targetPort: 'http', hosts: [host], gatewayRefs: [{ name, namespace }] },
-      analysis: options.analysis ?? {
-        interval: '2s',
-        threshold: 2,
-        stepWeights: [10, 40, 70],
-        metrics: [rate],
-      },
-      postPromotion: {
-        interval: '2s',
-        successThreshold: 2,
-        metrics: [rate],
-        progressDeadlineSeconds: options.primaryDeadlineSeconds,
-        ...options.postPromotion,
-      },
-      ...options.spec,
-    },
-  };
-}
-
-function json(object: unknown): string {
-  return JSON.stringify(object, null, 2);
 }

@@ -6,11 +6,12 @@ import { describe, expect, test } from 'vitest';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { createTestKeys } from '../../../src/git/testing/signing.ts';
 import type { PlanReport } from '../../../src/review/plan/report.ts';
+import { imageOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment } from '../bed/manifests.ts';
 import { runJson } from './command.ts';
 import { createProgram, source as sourceOf } from './program.ts';
-import { imageOf, shareHoldfast, suspendAll } from './shop.ts';
+import { shareHoldfast, suspendAll } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, [

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { imageOf } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { createProgram, type Program } from './program.ts';
-import { imageOf, openShopOn, type Shop } from './shop.ts';
+import { openShopOn, type Shop } from './shop.ts';
 
 const bed: BedClient = useBed();
 

@@ -7,9 +7,10 @@ import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { Explanation } from '../../../src/review/explain/explanation.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { condition, isHeldByCanary, replicasOf, type ShopOptions } from '../../shop.ts';
 import { run } from '../cli-run.ts';
 import { imageOf } from '../holdfast-bed.ts';
-import { conditionOf, replicasOf, type Shop, type ShopOptions, useShops } from './shop.ts';
+import { type Shop, useShops } from './shop.ts';
 
 const shops = useShops();
 const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
@@ -30,9 +31,6 @@ function rowOf(cause: string): { canaryHealthy: string; canaryToo: string } {
   const [canaryHealthy = '', canaryToo = ''] = row?.split(' | ').slice(-2) ?? [];
   return { canaryHealthy, canaryToo: canaryToo.replace(' |', '') };
 }
-
-const isHeldByCanary = ({ postPromotion, canaryWeight }: CanaryStatus) =>
-  postPromotion?.state === 'Held' && canaryWeight === 100;
 
 /** The release is held while the canary serves; explain says why as soon as the fault shows, and the guide has it so. */
 async function expectHeld(shop: Shop, cause: string, evidence: RegExp): Promise<void> {
@@ -69,7 +67,7 @@ async function explained(shop: Shop, cause: string, evidence: RegExp): Promise<E
 
 async function expectReverted(shop: Shop): Promise<void> {
   const ended = await shop.until('reverted', ({ phase, run: release }) => phase === 'Failed' && !release);
-  expect(conditionOf(ended, 'Reverted')).toBe('True');
+  expect(condition(ended, 'Reverted')).toBe('True');
   expect(ended.rejected).toHaveLength(1);
   expect(ended.canaryWeight).toBe(0);
   expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');

@@ -1,8 +1,9 @@
 /** Rows of the decision table in docs/guides/failed-promotion.md, each named in brackets; rows that are not here are named by other scenarios. */
 import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { condition, isHeldByCanary, replicasOf, type ShopOptions } from '../../shop.ts';
 import { imageOf } from '../holdfast-bed.ts';
-import { conditionOf, type LoadResult, replicasOf, type Shop, type ShopOptions, useShops } from './shop.ts';
+import { type LoadResult, type Shop, useShops } from './shop.ts';
 
 const shops = useShops();
 const neverReady = { PRIMARY_READY: 'false' };
@@ -13,13 +14,12 @@ const running = (namespace: string, options: ShopOptions = {}) =>
   shops.openRunning(namespace, { primaryDeadlineSeconds: 6, analysis: steps, ...options });
 
 const isHeld = ({ postPromotion }: CanaryStatus) => postPromotion?.state === 'Held';
-const isHeldByCanary = (status: CanaryStatus) => isHeld(status) && status.canaryWeight === 100;
 const isReverted = ({ phase, run }: CanaryStatus) => phase === 'Failed' && !run;
 
 /** What is true after every revert: the former release serves, and the canary rests. */
 async function expectRevertedTo(shop: Shop, image: string): Promise<void> {
   const status = shop.status();
-  expect(conditionOf(status, 'Reverted')).toBe('True');
+  expect(condition(status, 'Reverted')).toBe('True');
   expect(status.canaryWeight).toBe(0);
   expect(imageOf(await shop.workload('podinfo-primary'))).toBe(image);
   expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
@@ -63,7 +63,7 @@ describe.concurrent('the primary does not come up', () => {
     expect(load.stop().failures).toEqual([]);
     expect(fallen.postPromotion?.reason).toBe('LKGNotReady');
     expect(fallen.canaryWeight).toBe(100);
-    expect(conditionOf(fallen, 'Held')).toBe('True');
+    expect(condition(fallen, 'Held')).toBe('True');
     expect(image).toBe('app:v1');
     await expectRevertedTo(shop, 'app:v1');
   });

@@ -5,8 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import type { ShopOptions } from '../../shop.ts';
 import { imageOf } from '../holdfast-bed.ts';
-import { type Shop, type ShopOptions, useShops } from './shop.ts';
+import { type Shop, useShops } from './shop.ts';
 
 const shops = useShops();
 const steps = { interval: '2s', threshold: 2, stepWeights: [30, 60], metrics: [] };

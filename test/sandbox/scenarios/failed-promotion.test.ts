@@ -3,8 +3,9 @@
  * that Holdfast reaches instead.
  */
 import { describe, expect, test } from 'vitest';
+import { condition, replicasOf } from '../../shop.ts';
 import { imageOf } from '../holdfast-bed.ts';
-import { conditionOf, replicasOf, useShops } from './shop.ts';
+import { useShops } from './shop.ts';
 
 const shops = useShops();
 const neverReady = { PRIMARY_READY: 'false' };
@@ -138,7 +139,7 @@ describe.concurrent('around a failed promotion', () => {
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe(good);
     expect(ended.canaryWeight).toBe(0);
     expect(ended.rejected?.map(({ commit }) => commit)).toEqual([third]);
-    expect(conditionOf(ended, 'Promoted')).toBe('False');
+    expect(condition(ended, 'Promoted')).toBe('False');
   });
 
   test('12: [skip-analysis] skipAnalysis does not excuse a primary that is dead: it is never Succeeded', async () => {
@@ -160,7 +161,7 @@ describe.concurrent('around a failed promotion', () => {
     });
     expect(load.stop().failures).toEqual([]);
     expect([...phases]).not.toContain('Succeeded');
-    expect(conditionOf(ended, 'Reverted')).toBe('True');
+    expect(condition(ended, 'Reverted')).toBe('True');
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
   });
 });

@@ -4,8 +4,9 @@ import { pauseAnnotation } from '../../../src/api/annotations.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { condition, isFailed, isHeldByCanary, replicasOf, type ShopOptions } from '../../shop.ts';
 import { eventually, imageOf } from '../holdfast-bed.ts';
-import { conditionOf, type Load, replicasOf, type Shop, type ShopOptions, useShops } from './shop.ts';
+import { type Load, type Shop, useShops } from './shop.ts';
 
 const shops = useShops();
 const neverReady = { PRIMARY_READY: 'false' };
@@ -19,9 +20,6 @@ afterAll(() => hooks.close());
 type Analysis = NonNullable<ShopOptions['analysis']>;
 
 const isAtTheGate = ({ phase }: CanaryStatus) => phase === 'WaitingPromotion';
-const isHeldByCanary = ({ postPromotion, canaryWeight }: CanaryStatus) =>
-  postPromotion?.state === 'Held' && canaryWeight === 100;
-const isFailed = ({ phase, run }: CanaryStatus) => phase === 'Failed' && !run;
 const isPromoted = (commit: string) => (status: CanaryStatus) =>
   status.phase === 'Succeeded' && status.lastPromotedCommit === commit && !status.run;
 
@@ -263,7 +261,7 @@ describe.concurrent('writes that are refused, and specs that cannot be acted on'
       ({ rejected }) => rejected?.length === 1 && (rejected[0] as { pending?: boolean }).pending !== true,
     );
     expect(load.stop().failures).toEqual([]);
-    expect(conditionOf(ended, 'Reverted')).toBe('True');
+    expect(condition(ended, 'Reverted')).toBe('True');
     expect(ended.rejected?.map(({ commit }) => commit)).toEqual([bad]);
     expect(imageOf(primary)).toBe('app:v1');
     expect(saved.phase).toBe('Failed');

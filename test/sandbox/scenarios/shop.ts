@@ -5,36 +5,12 @@ import type { PodOutcome } from '../../../sandbox/controllers/pod-behaviour.ts';
 import { commitFiles, createRepository } from '../../../sandbox/git-server/git-repository.ts';
 import type { TrafficView } from '../../../sandbox/traffic/traffic.ts';
 import { createVirtualClock } from '../../../sandbox/virtual-clock.ts';
-import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { canaryStatus } from '../../../src/api/canary/summary.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
-import { type DeploymentOptions, deployment } from '../../cluster/bed/manifests.ts';
+import { filesOfRelease, type ReleaseOptions, type ShopOptions } from '../../shop.ts';
 import { untilCalm } from '../calm.ts';
 import { type Bed, eventually, imageOf, startBed, statusOf } from '../holdfast-bed.ts';
-
-/** What of a shop may differ; fields as of the shops on the test bed (test/cluster/scenarios/shop.ts). */
-export interface ShopOptions {
-  readonly analysis?: Canary['spec']['analysis'];
-  readonly postPromotion?: Canary['spec']['postPromotion'];
-  readonly strategy?: unknown;
-  /** Default 60. */
-  readonly progressDeadlineSeconds?: number | undefined;
-  /** The same for the primary, after promotion. Default: the canary's. */
-  readonly primaryDeadlineSeconds?: number | undefined;
-  /** Default Deployment. */
-  readonly targetKind?: 'Deployment' | 'DaemonSet';
-  /** More objects in the repository. */
-  readonly files?: Readonly<Record<string, unknown>>;
-  /** More fields of the Canary's spec. */
-  readonly spec?: Partial<Canary['spec']>;
-}
-
-/** What is its own in one release. */
-interface ReleaseOptions extends Partial<DeploymentOptions> {
-  readonly primaryDeadlineSeconds?: number;
-  readonly canaryDeadlineSeconds?: number;
-}
 
 /** What users have seen of a shop so far. */
 export interface LoadResult {
@@ -193,27 +169,14 @@ function shopOf(bed: Bed, place: Place, options: ShopOptions): Shop {
     patchCanary,
     until: trail.until,
     status: trail.newest,
-    release: (version, env = {}, { primaryDeadlineSeconds, canaryDeadlineSeconds, ...more } = {}) => {
-      const target = deployment({
-        name: 'podinfo',
-        image: `app:${version}`,
-        replicas: 2,
-        env,
-        strategy: options.strategy,
-        ...more,
-      });
-      const objects = {
-        ...options.files,
-        template: successRate(bed.sandbox.prometheusUrl),
-        canary: canaryOf(namespace, {
-          ...options,
-          progressDeadlineSeconds: canaryDeadlineSeconds ?? options.progressDeadlineSeconds,
-          primaryDeadlineSeconds: primaryDeadlineSeconds ?? options.primaryDeadlineSeconds,
-        }),
-        workload: options.targetKind === 'DaemonSet' ? asDaemonSet(target) : target,
-      };
-      const files = Object.entries(objects).map(([name, object]) => [`${name}.yaml`, JSON.stringify(object)]);
-      return commit(`Release ${version}`, Object.fromEntries(files));
+    release: (version, env = {}, more = {}) => {
+      const files = { ...options.files, template: successRate(bed.sandbox.prometheusUrl) };
+      const gateway = { name: 'gateway', namespace: 'gateways' };
+      const shop = { host: `${namespace}.example.com`, gateway, rate };
+      return commit(
+        `Release ${version}`,
+        filesOfRelease(shop, { ...options, files }, version, { env, ...more }),
+      );
     },
     startLoad: () => startLoad(place, () => bed.sandbox.traffic(namespace, 'podinfo')),
     untilRead: (wanted) => {
@@ -328,15 +291,6 @@ function startLoad({ nowMs, after }: Place, view: () => TrafficView): Load {
   };
 }
 
-function asDaemonSet(workload: KubernetesObject): KubernetesObject {
-  const { replicas: _, strategy, ...spec } = workload.spec as Record<string, unknown>;
-  return {
-    ...workload,
-    kind: 'DaemonSet',
-    spec: { ...spec, ...(strategy ? { updateStrategy: strategy } : {}) },
-  };
-}
-
 function successRate(address: string) {
   const query = 'sandbox_success_rate{namespace="{{ namespace }}",workload="{{ target }}"}';
   return {
@@ -355,46 +309,3 @@ const rate = {
   interval: '5s',
   onNoData: 'wait' as const,
 };
-
-function canaryOf(namespace: string, options: ShopOptions) {
-  return {
-    apiVersion: 'flagger.app/v1beta1',
-    kind: 'Canary',
-    metadata: { name: 'podinfo' },
-    spec: {
-      provider: 'gatewayapi:v1',
-      targetRef: { apiVersion: 'apps/v1', kind: options.targetKind ?? 'Deployment', name: 'podinfo' },
-      progressDeadlineSeconds: options.progressDeadlineSeconds ?? 60,
-      service: {
-        port: 80,
-        targetPort: 'http',
-        hosts: [`${namespace}.example.com`],
-        gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }],
-      },
-      analysis: options.analysis ?? {
-        interval: '2s',
-        threshold: 2,
-        stepWeights: [10, 40, 70],
-        metrics: [rate],
-      },
-      postPromotion: {
-        interval: '2s',
-        successThreshold: 2,
-        metrics: [rate],
-        progressDeadlineSeconds: options.primaryDeadlineSeconds,
-        ...options.postPromotion,
-      },
-      ...options.spec,
-    },
-  };
-}
-
-/** The replicas a workload asks for. */
-export function replicasOf(workload: KubernetesObject | undefined): number | undefined {
-  return (workload?.spec as { replicas?: number } | undefined)?.replicas;
-}
-
-/** A condition's status by its type. */
-export function conditionOf(status: CanaryStatus, type: string): string | undefined {
-  return status.conditions?.find((entry) => entry.type === type)?.status;
-}

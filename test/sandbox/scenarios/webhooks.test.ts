@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { condition, replicasOf, type ShopOptions } from '../../shop.ts';
 import { imageOf } from '../holdfast-bed.ts';
-import { conditionOf, replicasOf, type ShopOptions, useShops } from './shop.ts';
+import { useShops } from './shop.ts';
 
 const shops = useShops();
 let hooks: HookServer;
@@ -116,7 +117,7 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
       hooks.answer(`${name}/rollback`, 200);
       const ended = await shop.until('v2 reverted', ({ phase, run }) => phase === 'Failed' && !run);
       expect(load.stop().failures).toEqual([]);
-      expect(conditionOf(ended, 'Reverted')).toBe('True');
+      expect(condition(ended, 'Reverted')).toBe('True');
       expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
     },
   );
