@@ -112,17 +112,6 @@ function ofKind(kind: TargetKind, workload: KubernetesObject): KubernetesObject 
   };
 }
 
-/** The image that a workload's template names. */
-export function imageOf(workload: KubernetesObject | undefined): string | undefined {
-  const spec = workload?.spec as { template: { spec: { containers: Array<{ image: string }> } } } | undefined;
-  return spec?.template.spec.containers[0]?.image;
-}
-
-/** The replicas a workload asks for. */
-export function replicasOf(workload: KubernetesObject | undefined): number | undefined {
-  return (workload?.spec as { replicas?: number } | undefined)?.replicas;
-}
-
 /** A condition's status by its type. */
 export function condition(status: CanaryStatus, type: string): string | undefined {
   return conditionOf(status, type)?.status;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import { useBed, waitFor } from '../cluster/bed/client.ts';
 import { openRunningShop, type Shop, type ShopOptions } from '../cluster/scenarios/shop.ts';
-import { imageOf } from '../shop.ts';
+import { imageOf } from '../objects.ts';
 import { report } from './measure.ts';
 
 const bed = useBed();

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { buildModule } from '../../scripts/programs-build.mjs';
 import { playPage } from '../examples/guide.ts';
-import { imageOf } from '../shop.ts';
+import { imageOf } from '../objects.ts';
 import { type BedClient, useBed } from './bed/client.ts';
 import { bedDesk } from './desk.ts';
 import { createProgram } from './scenarios/program.ts';

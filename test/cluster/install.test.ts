@@ -18,7 +18,7 @@ import { connect } from '../../src/server/connection.ts';
 import { formatObjects } from '../../src/terminal/output.ts';
 import { bedNames, bedVersion } from '../examples/bed-version.ts';
 import { playPage } from '../examples/guide.ts';
-import { imageOf } from '../shop.ts';
+import { imageOf } from '../objects.ts';
 import { answering, type BedClient, useBed, waitFor } from './bed/client.ts';
 import { httpRoute } from './bed/manifests.ts';
 import { bedDesk } from './desk.ts';

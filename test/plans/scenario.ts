@@ -1,6 +1,7 @@
 import type { PodOutcome } from '../../sandbox/controllers/pod-behaviour.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { imageOf, statusOf } from '../sandbox/holdfast-bed.ts';
+import { imageOf } from '../objects.ts';
+import { statusOf } from '../sandbox/holdfast-bed.ts';
 import type { World } from './world.ts';
 
 /** What a scenario and its end are told by. */

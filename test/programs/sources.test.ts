@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf } from '../objects.ts';
 import {
   type Bed,
   canary,
   condition,
   deployment,
   eventually,
-  imageOf,
   sourceFor,
   startBed,
   statusOf,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { App } from '../../src/server/app.ts';
+import { imageOf, replicasOf } from '../objects.ts';
 import {
   canary,
   condition,
@@ -7,7 +8,6 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   primaryImage,
   runUntilInitialized,
   statusOf,
@@ -59,7 +59,7 @@ test('a Source is written as its account: its objects, deletions, and what rollo
   await bed.commit('v2 with more pods', { 'web.json': deployment('shop/web:2', { replicas: 3 }) });
   await eventually('the primary has them', async () => {
     const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
-    return (primary?.spec as { replicas?: number } | undefined)?.replicas === 3;
+    return replicasOf(primary) === 3;
   });
   expect(writersOf(/\/deployments\/web-primary$/)).toEqual([deployer]);
 });

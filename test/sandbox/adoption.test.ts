@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { leaveBehind, type Scene } from '../flagger/left-behind.ts';
+import { imageOf } from '../objects.ts';
 import { scene, settings, version } from './flagger-scenes.ts';
 import {
   condition,
   createSource,
   eventually,
-  imageOf,
   isNotIdle,
   podUids,
   statusOf,

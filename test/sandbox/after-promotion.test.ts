@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   deployment,
   eventually,
   follow,
-  imageOf,
   isNotIdle,
   primaryImage,
   runUntilInitialized,

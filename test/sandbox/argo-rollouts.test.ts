@@ -8,8 +8,9 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { makeJourney, type SaidMove } from '../move/journey.ts';
 import { applyAsFlux, playRollouts, rolloutCrd } from '../move/rollouts.ts';
 import { commitChanges, toolCrds } from '../move/tools.ts';
+import { imageOf } from '../objects.ts';
 import { run } from './cli-run.ts';
-import { createSource, eventually, imageOf, notesOf, statusOf, waitForPhase } from './holdfast-bed.ts';
+import { createSource, eventually, notesOf, statusOf, waitForPhase } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf } from '../objects.ts';
 import { run } from './cli-run.ts';
 import {
   type Bed,
@@ -10,7 +11,6 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   primaryImage,
   runUntilInitialized,
   startBed,

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { git } from '../../sandbox/git-server/git.test-support.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import {
   type Bed,
   canary,
@@ -11,7 +12,6 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   startBed,
   statusOf,
   waitForPhase,

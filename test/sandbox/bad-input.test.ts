@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   createSource,
   deployment,
   eventually,
-  imageOf,
   isNotIdle,
   primaryImage,
   runUntilInitialized,

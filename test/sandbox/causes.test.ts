@@ -3,8 +3,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { PodOutcome } from '../../sandbox/controllers/pod-behaviour.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { Explanation } from '../../src/review/explain/explanation.ts';
+import { imageOf } from '../objects.ts';
 import { run } from './cli-run.ts';
-import { canary, createSource, deployment, eventually, imageOf, statusOf } from './holdfast-bed.ts';
+import { canary, createSource, deployment, eventually, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;

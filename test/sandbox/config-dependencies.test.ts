@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf, replicasOf } from '../objects.ts';
 import { run } from './cli-run.ts';
 import {
   canary,
@@ -9,7 +10,6 @@ import {
   eventually,
   failPrimary,
   follow,
-  imageOf,
   isNotIdle,
   statusOf,
 } from './holdfast-bed.ts';
@@ -193,7 +193,7 @@ test('config of a release under way stays its own while a newer revision waits f
   const seen = follow(bed, (store) => {
     const web = store.get('apps/deployments', 'shop', 'web');
     const config = store.get('/configmaps', 'shop', 'extra')?.data as { value?: string } | undefined;
-    const isIdle = (web?.spec as { replicas?: number } | undefined)?.replicas === 0;
+    const isIdle = replicasOf(web) === 0;
     return isIdle ? 'idle' : `${imageOf(web)} ${config?.value}`;
   });
 

@@ -2,16 +2,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import { run } from './cli-run.ts';
-import {
-  canary,
-  createSource,
-  deployment,
-  eventually,
-  imageOf,
-  onGateway,
-  statusOf,
-} from './holdfast-bed.ts';
+import { canary, createSource, deployment, eventually, onGateway, statusOf } from './holdfast-bed.ts';
 import { otherTool } from './other-tool.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 

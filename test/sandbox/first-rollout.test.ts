@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf, replicasOf } from '../objects.ts';
 import {
   type Bed,
   canary,
@@ -6,7 +7,6 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   primaryImage,
   runUntilInitialized,
   statusOf,
@@ -20,22 +20,23 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-async function replicasOf(name: string): Promise<unknown> {
-  const found = await bed.get('apps/v1', 'Deployment', name);
-  return (found?.spec as { replicas?: number } | undefined)?.replicas;
-}
-
 test('v1 becomes the primary, v2 goes through its analysis and is promoted', async () => {
   const v1 = await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await runUntilInitialized(bed);
   expect(await primaryImage(bed)).toBe('shop/web:1');
   const first = statusOf(await bed.canary());
   expect(first.lastPromotedCommit).toBe(v1);
-  await eventually('the canary rests', async () => (await replicasOf('web')) === 0);
+  await eventually(
+    'the canary rests',
+    async () => replicasOf(await bed.get('apps/v1', 'Deployment', 'web')) === 0,
+  );
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-  await eventually('the canary is scaled up', async () => (await replicasOf('web')) === 2);
+  await eventually(
+    'the canary is scaled up',
+    async () => replicasOf(await bed.get('apps/v1', 'Deployment', 'web')) === 2,
+  );
   await waitForPhase(bed, 'Succeeded');
-  expect(await replicasOf('web')).toBe(0);
+  expect(replicasOf(await bed.get('apps/v1', 'Deployment', 'web'))).toBe(0);
   const second = statusOf(await bed.canary());
   expect(second.lastPromotedCommit).toBe(v2);
   expect(await primaryImage(bed)).toBe('shop/web:2');

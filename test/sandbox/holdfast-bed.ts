@@ -16,6 +16,7 @@ import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
 import { type App, startApp } from '../../src/server/app.ts';
 import type { AppOptions } from '../../src/server/options.ts';
+import { imageOf } from '../objects.ts';
 
 /** Holdfast over the in-process API server and a real Git server, everything in this process. */
 export interface Bed {
@@ -352,14 +353,6 @@ export function failPods(
 /** The same for pods of the primary of `web`. */
 export function failPrimary(bed: Bed, image: string, failure?: PodFailure): () => void {
   return failPods(bed, image, failure, 'web-primary-');
-}
-
-/** Image of the first container of a workload's template. */
-export function imageOf(object: unknown): string | undefined {
-  const { spec } = (object ?? {}) as {
-    spec?: { template?: { spec?: { containers?: Array<{ image?: string }> } } };
-  };
-  return spec?.template?.spec?.containers?.[0]?.image;
 }
 
 /** Uids of the pods in `shop` with such a name, in order. */

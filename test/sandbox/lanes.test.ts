@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { rejectionsName, rejectionsType } from '../../src/release/rejections.ts';
+import { replicasOf } from '../objects.ts';
 import {
   canary,
   condition,
@@ -238,7 +239,7 @@ test('a status that cannot be written keeps no requests on a canary that is give
   await waitForPhase(bed, 'Failed');
   await eventually('the canary rests', async () => {
     const target = await bed.get('apps/v1', 'Deployment', 'web');
-    return (target?.spec as { replicas?: number } | undefined)?.replicas === 0;
+    return replicasOf(target) === 0;
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf, replicasOf } from '../objects.ts';
 import {
   canary,
   condition,
@@ -8,7 +9,6 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   isNotIdle,
   podUids,
   runUntilInitialized,
@@ -44,10 +44,6 @@ function target(image: string, more: { replicas?: number; config?: string } = {}
 
 const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
 
-async function replicasOf(name: string): Promise<number | undefined> {
-  return ((await workload(name))?.spec as { replicas?: number } | undefined)?.replicas;
-}
-
 const primaryPods = () => podUids(bed, /^web-primary-/);
 
 async function runFirst(first = target('shop/web:1'), more: string[] = []): Promise<void> {
@@ -63,7 +59,7 @@ describe('a Canary whose target another tool applies', () => {
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:1');
     expect(status.lastKnownGood).toMatchObject({ commit: '', digest: expect.stringMatching(/^v1:/) });
     expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
-    expect(await replicasOf('web')).toBe(0);
+    expect(replicasOf(await workload('web'))).toBe(0);
     expect(fieldsOfHoldfast(await workload('web'))).toEqual(['spec.replicas']);
   });
 
@@ -99,7 +95,7 @@ describe('a Canary whose target another tool applies', () => {
     });
     await flux.apply(target('shop/web:2'));
     await waitForPhase(bed, 'Failed');
-    await eventually('the target rests', async () => (await replicasOf('web')) === 0);
+    await eventually('the target rests', async () => replicasOf(await workload('web')) === 0);
     const before = { pods: primaryPods(), status: statusOf(await bed.canary()) };
     bed.sandbox.requests.clear();
 
@@ -215,7 +211,7 @@ describe('a Canary whose target another tool applies', () => {
 
     const isNew = async () => ![undefined, uid].includes((await workload('web-primary'))?.metadata.uid);
     await eventually('the primary is made anew', isNew, { seen });
-    expect(await replicasOf('web-primary')).toBe(3);
+    expect(replicasOf(await workload('web-primary'))).toBe(3);
     await eventually('three pods of the new one', serving, { seen });
   });
 
@@ -319,7 +315,7 @@ describe('a Canary that was deleted and made again', () => {
   async function expectImageOfTarget(): Promise<void> {
     await waitForPhase(bed, 'Initialized');
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:3');
-    expect(await replicasOf('web')).toBe(0);
+    expect(replicasOf(await workload('web'))).toBe(0);
   }
 
   test('with its Deployment comes up with the image of that', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { canary, createSource, deployment, eventually, imageOf, statusOf } from './holdfast-bed.ts';
+import { imageOf } from '../objects.ts';
+import { canary, createSource, deployment, eventually, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 /**

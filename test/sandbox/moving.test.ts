@@ -2,16 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { podsOfService } from '../../sandbox/controllers/endpoint-slices.ts';
 import { isServing } from '../../sandbox/controllers/pods.ts';
 import type { App } from '../../src/server/app.ts';
+import { imageOf } from '../objects.ts';
 import { watchBackends } from './backend-watch.ts';
-import {
-  canary,
-  condition,
-  deployment,
-  eventually,
-  imageOf,
-  runUntilInitialized,
-  statusOf,
-} from './holdfast-bed.ts';
+import { canary, condition, deployment, eventually, runUntilInitialized, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   deployment,
   eventually,
-  imageOf,
   runUntilInitialized,
   statusOf,
   waitForPhase,

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   createSource,
   deployment,
   eventually,
-  imageOf,
   runUntilInitialized,
   statusOf,
   waitForPhase,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { git } from '../../sandbox/git-server/git.test-support.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { imageOf } from '../objects.ts';
 import { type BuiltProgram, buildProgram, type Run } from './built-program.ts';
 import {
   type Bed,
@@ -12,7 +13,6 @@ import {
   deployment,
   eventually,
   failPrimary,
-  imageOf,
   primaryImage,
   startBed,
   statusOf,

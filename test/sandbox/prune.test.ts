@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   createSource,
   deployment,
   eventually,
-  imageOf,
   runUntilInitialized,
   statusOf,
 } from './holdfast-bed.ts';

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { git } from '../../sandbox/git-server/git.test-support.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   deployment,
   eventually,
   failPods,
-  imageOf,
   isNotIdle,
   primaryImage,
   runUntilInitialized,

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf } from '../objects.ts';
 import { run } from './cli-run.ts';
 import {
   type Bed,
@@ -9,7 +10,6 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   primaryImage,
   runUntilInitialized,
   statusOf,

@@ -12,15 +12,8 @@ import {
 } from '../../src/providers/routing/fixtures.test-support.ts';
 import type { RoutingProvider } from '../../src/providers/routing/router.ts';
 import { routers } from '../../src/providers/routing/table.ts';
-import {
-  condition,
-  createSource,
-  deployment,
-  eventually,
-  imageOf,
-  isNotIdle,
-  statusOf,
-} from './holdfast-bed.ts';
+import { imageOf } from '../objects.ts';
+import { condition, createSource, deployment, eventually, isNotIdle, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';

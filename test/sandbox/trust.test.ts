@@ -3,12 +3,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   deployment,
   eventually,
-  imageOf,
   sourceFor,
   statusOf,
   waitForPhase,

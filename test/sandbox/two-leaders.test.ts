@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import { freezeLabel } from '../../src/api/freeze.ts';
-import { canary, deployment, eventually, imageOf, runUntilInitialized, statusOf } from './holdfast-bed.ts';
+import { imageOf } from '../objects.ts';
+import { canary, deployment, eventually, runUntilInitialized, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;

@@ -3,13 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { App } from '../../src/server/app.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   deployment,
   eventually,
   failPods,
-  imageOf,
   onGateway,
   primaryImage,
   runUntilInitialized,

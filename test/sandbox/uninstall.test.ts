@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { installObjects } from '../../src/cli/install/install.ts';
-import { canary, deployment, eventually, imageOf, runUntilInitialized, statusOf } from './holdfast-bed.ts';
+import { imageOf } from '../objects.ts';
+import { canary, deployment, eventually, runUntilInitialized, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 /** The steps of docs/guides/uninstall.md, in their order. */

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../hook-server.ts';
+import { imageOf } from '../objects.ts';
 import { type BuiltProgram, buildProgram, type Run } from './built-program.ts';
 import {
   type Bed,
@@ -13,7 +14,6 @@ import {
   createSource,
   deployment,
   eventually,
-  imageOf,
   onGateway,
   primaryImage,
   startBed,

@@ -3,12 +3,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
 import type { App } from '../../src/server/app.ts';
 import { type HookServer, startHookServer } from '../hook-server.ts';
+import { imageOf } from '../objects.ts';
 import {
   type Bed,
   canary,
   createSource,
   deployment,
-  imageOf,
   isNotIdle,
   primaryImage,
   startBed,

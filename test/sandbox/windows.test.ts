@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
   createSource,
   deployment,
-  imageOf,
   statusOf,
   untilAtRest,
   untilSeen,

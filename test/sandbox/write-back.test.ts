@@ -2,6 +2,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { git } from '../../sandbox/git-server/git.test-support.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
@@ -10,7 +11,6 @@ import {
   eventually,
   failPrimary,
   follow,
-  imageOf,
   notesOf,
   podUids,
   primaryImage,

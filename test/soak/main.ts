@@ -2,11 +2,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { imageOf } from '../objects.ts';
 import { arm, type PlannedFault } from '../plans/faults.ts';
 import { startGitFront } from '../plans/git-front.ts';
 import { metricTemplates } from '../plans/scenarios/parts.ts';
 import { createWorld, sourceOf, type World } from '../plans/world.ts';
-import { canary, deployment, imageOf, statusOf } from '../sandbox/holdfast-bed.ts';
+import { canary, deployment, statusOf } from '../sandbox/holdfast-bed.ts';
 
 const words = process.argv.slice(2);
 const value = (name: string, otherwise: number) =>

@@ -1,6 +1,7 @@
 /** Releases under load while something is wrong with what Holdfast needs: they end as undisturbed, and no user notices (docs/reliability.md). */
 import { describe, expect, test } from 'vitest';
-import { condition, imageOf, replicasOf } from '../../shop.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { rate, type ShopOptions } from '../scenarios/shop.ts';
 import { all, disturb, type FaultCase, restartedApiServer, short } from './cases.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { condition, imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Adopted, type Left, leaveUnderLoad } from './left-by-flagger.ts';

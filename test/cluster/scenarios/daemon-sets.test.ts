@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { condition, imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { type Shop, shareHoldfast } from './shop.ts';
 

@@ -6,7 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { condition, imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { untilStandsStill } from './answers.ts';
 import { rate, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';

@@ -3,7 +3,8 @@
  * names), and a last known good without room. The others are played in the sandbox (test/sandbox/scenarios/failed-promotion.test.ts).
  */
 import { describe, expect, test } from 'vitest';
-import { condition, imageOf, isHeldByCanary, replicasOf } from '../../shop.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition, isHeldByCanary } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type ShopOptions, shareHoldfast } from './shop.ts';
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
-import { condition, imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { prepareFlagger } from '../bed/flagger.ts';
 import { runJson } from './command.ts';

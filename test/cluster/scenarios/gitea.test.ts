@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import type { GitClone } from '../bed/git-repo.ts';
 import { type Gitea, startGitea } from '../bed/gitea.ts';

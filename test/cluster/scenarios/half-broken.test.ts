@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { imageOf, isFailed, replicasOf } from '../../shop.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { isFailed } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { breakPods, podsOf } from './pods.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';

@@ -1,7 +1,7 @@
 /** What people do with Holdfast that no other suite of the bed does (docs/journeys.md). */
 import { describe, expect, test } from 'vitest';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
-import { imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { openShopOn, type ShopOptions, shareHoldfast, untilRunning } from './shop.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { condition, imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type Moment, openShop, type Shop, type ShopOptions } from './shop.ts';
 

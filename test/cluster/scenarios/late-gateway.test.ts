@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type OwnGateway, startOwnGateway } from '../bed/own-gateway.ts';
 import { canaryShare, followObject, type ObjectTrail } from './object-trail.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { replicasOf } from '../../objects.ts';
 import type { BedClient } from '../bed/client.ts';
 
 /** Scales the copies of `podinfo` by the traffic they get, until stopped. */
@@ -56,7 +57,7 @@ export function startLoadScaler(
       bed.readObject('HorizontalPodAutoscaler', namespace, name),
       bed.readObject('Deployment', namespace, name),
     ]);
-    const current = (workload?.spec as { replicas?: number } | undefined)?.replicas ?? 0;
+    const current = replicasOf(workload) ?? 0;
     const { minReplicas, maxReplicas } = (scaler?.spec ?? {}) as { minReplicas: number; maxReplicas: number };
     if (!scaler || current === 0) return;
     const replicas = Math.min(maxReplicas, Math.max(minReplicas, Math.ceil(pods)));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
-import { replicasOf } from '../../shop.ts';
+import { replicasOf } from '../../objects.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment, httpRoute, service } from '../bed/manifests.ts';
 import { openShop, type Shop, untilAnswered } from './shop.ts';

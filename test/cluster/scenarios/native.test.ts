@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { imageOf, type TargetKind } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
+import type { TargetKind } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { httpRoute, service } from '../bed/manifests.ts';
 import { openShop, type Shop, untilAnswered } from './shop.ts';

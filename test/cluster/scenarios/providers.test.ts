@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
 import { deployment, service } from '../bed/manifests.ts';

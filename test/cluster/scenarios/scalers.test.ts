@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { condition, imageOf, replicasOf } from '../../shop.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { type LoadScaler, startLoadScaler } from './load-scaler.ts';
 import { type Shop, shareHoldfast, untilRunning } from './shop.ts';

@@ -1,7 +1,8 @@
 /** The share of the users at each step, through the bed's Contour and Envoy. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { condition, imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { dividesByShares, stepsOf } from './shares.ts';
 import { rate, type Shop, type ShopOptions, shareHoldfast, untilAnswered, untilRunning } from './shop.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { HookServer } from '../../hook-server.ts';
-import { imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import type { LoadFailure } from '../bed/load.ts';
 import { rate, type Shop, type ShopOptions } from './shop.ts';

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { createTestKeys } from '../../../src/git/testing/signing.ts';
 import type { PlanReport } from '../../../src/review/plan/report.ts';
-import { imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment } from '../bed/manifests.ts';
 import { runJson } from './command.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { imageOf } from '../../shop.ts';
+import { imageOf } from '../../objects.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { createProgram, type Program } from './program.ts';
 import { openShopOn, type Shop } from './shop.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Incident } from '../../../src/api/incident.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { imageOf } from '../holdfast-bed.ts';
+import { imageOf } from '../../objects.ts';
 import { type Shop, useShops } from './shop.ts';
 
 const shops = useShops();

@@ -7,9 +7,9 @@ import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { Explanation } from '../../../src/review/explain/explanation.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { condition, isHeldByCanary, replicasOf, type ShopOptions } from '../../shop.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition, isHeldByCanary, type ShopOptions } from '../../shop.ts';
 import { run } from '../cli-run.ts';
-import { imageOf } from '../holdfast-bed.ts';
 import { type Shop, useShops } from './shop.ts';
 
 const shops = useShops();

@@ -1,8 +1,8 @@
 /** Rows of the decision table in docs/guides/failed-promotion.md, each named in brackets; rows that are not here are named by other scenarios. */
 import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { condition, isHeldByCanary, replicasOf, type ShopOptions } from '../../shop.ts';
-import { imageOf } from '../holdfast-bed.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition, isHeldByCanary, type ShopOptions } from '../../shop.ts';
 import { type LoadResult, type Shop, useShops } from './shop.ts';
 
 const shops = useShops();

@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { imageOf } from '../../objects.ts';
 import type { ShopOptions } from '../../shop.ts';
-import { imageOf } from '../holdfast-bed.ts';
 import { type Shop, useShops } from './shop.ts';
 
 const shops = useShops();

@@ -3,8 +3,8 @@
  * that Holdfast reaches instead.
  */
 import { describe, expect, test } from 'vitest';
-import { condition, replicasOf } from '../../shop.ts';
-import { imageOf } from '../holdfast-bed.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition } from '../../shop.ts';
 import { useShops } from './shop.ts';
 
 const shops = useShops();

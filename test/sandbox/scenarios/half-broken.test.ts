@@ -4,8 +4,9 @@ import { pauseAnnotation } from '../../../src/api/annotations.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { condition, isFailed, isHeldByCanary, replicasOf, type ShopOptions } from '../../shop.ts';
-import { eventually, imageOf } from '../holdfast-bed.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition, isFailed, isHeldByCanary, type ShopOptions } from '../../shop.ts';
+import { eventually } from '../holdfast-bed.ts';
 import { type Load, type Shop, useShops } from './shop.ts';
 
 const shops = useShops();

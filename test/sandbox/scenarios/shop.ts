@@ -8,9 +8,10 @@ import { createVirtualClock } from '../../../sandbox/virtual-clock.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { canaryStatus } from '../../../src/api/canary/summary.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { imageOf } from '../../objects.ts';
 import { filesOfRelease, type ReleaseOptions, type ShopOptions } from '../../shop.ts';
 import { untilCalm } from '../calm.ts';
-import { type Bed, eventually, imageOf, startBed, statusOf } from '../holdfast-bed.ts';
+import { type Bed, eventually, startBed, statusOf } from '../holdfast-bed.ts';
 
 /** What users have seen of a shop so far. */
 export interface LoadResult {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { condition, replicasOf, type ShopOptions } from '../../shop.ts';
-import { imageOf } from '../holdfast-bed.ts';
+import { imageOf, replicasOf } from '../../objects.ts';
+import { condition, type ShopOptions } from '../../shop.ts';
 import { useShops } from './shop.ts';
 
 const shops = useShops();
