@@ -304,6 +304,15 @@ export const clusterKeySecret = 'holdfast-key';
 /** For messages: installs the CRDs of this version, also over those of Flagger or of a chart, whose fields another manager owns. */
 export const applyCrds = 'holdfast install --crds-only | kubectl apply --server-side --force-conflicts -f -';
 
+/** For messages: a command of ours on a Canary or a Source. */
+export function commandOn(
+  command: string,
+  { namespace, name }: NamespacedName,
+  kind: 'canary' | 'source' = 'canary',
+): string {
+  return `holdfast ${command} -n ${namespace || 'default'} ${kind}/${name}`;
+}
+
 /** The name of an object of most kinds. */
 export const objectName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 /** The name of a namespace, or another DNS label. */

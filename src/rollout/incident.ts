@@ -8,7 +8,7 @@ import {
   revertCommand,
   type Severity,
 } from '../api/incident.ts';
-import { conditionOf, present } from '../api/kubernetes.ts';
+import { commandOn, conditionOf, nameOf, present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
@@ -297,10 +297,8 @@ export function commandFor(
   const revert = isRelease && other === undefined ? revertCommand(commit, isMerge) : undefined;
   if (revert) return revert;
   if (other === 'check') return 'holdfast check';
-  const namespace = metadata.namespace ?? 'default';
-  if (other === 'retry' && outcome !== 'Held')
-    return `holdfast retry -n ${namespace} canary/${metadata.name}`;
-  const inNamespace = `kubectl -n ${namespace} describe`;
+  if (other === 'retry' && outcome !== 'Held') return commandOn('retry', nameOf({ metadata }));
+  const inNamespace = `kubectl -n ${metadata.namespace ?? 'default'} describe`;
   if (other !== 'primary') return `${inNamespace} canary/${metadata.name}`;
   const { apiVersion, kind, name } = spec.targetRef;
   if (apiVersion.startsWith('serving.knative.dev/'))

@@ -2,7 +2,9 @@
  * Windows of a Source delay only the start of rollouts: one that began is finished (design section 2.2). A freeze and a pause also keep it at
  * its step (ADR 44). Reverts are never delayed.
  */
+
 import { pauseAnnotation } from '../api/annotations.ts';
+import { commandOn, nameOf } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
@@ -114,9 +116,9 @@ export function headBehindWindow(
   const id = commit.slice(0, 7) || head.digest;
   const isEndless = world.freeze !== undefined && world.freeze.untilMs === undefined;
   const when = isEndless ? ' once the freeze is lifted' : '';
-  const { namespace, name } = world.canary.metadata;
   const tried = `the newer ${id} is tried${when}`;
-  const whole = `${tried} (at once with: holdfast ignore-window -n ${namespace} canary/${name} --revision ${id})`;
+  const atOnce = commandOn('ignore-window', nameOf(world.canary));
+  const whole = `${tried} (at once with: ${atOnce} --revision ${id})`;
   // A command that is cut short is of no use.
   const action =
     whole.length > limits.messageCharacters ? `${tried} (at once with holdfast ignore-window)` : whole;

@@ -1,8 +1,10 @@
 /** What `step` reads: the world as it was read back, and in it the release under way, records and rejections. */
+
 import type { HookType } from '../api/canary/analysis.ts';
 import type { Canary } from '../api/canary/canary.ts';
 import { type CanaryPhase, type CanaryStatus, gitPart } from '../api/canary/status.ts';
 import type { CommitInfo } from '../api/commit.ts';
+import { commandOn, nameOf } from '../api/kubernetes.ts';
 import type { CheckOutcome, RouteView } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
@@ -452,9 +454,8 @@ export function describeDamage(world: World, good: RecordView): string {
   if (!isLost(good)) return `${problem}; Git has the same release, so the record is written again`;
   const next = provenReleases(world).find((record) => record.damaged === undefined);
   const way = `restore the Secret from a backup, or put ${describeRelease(good)} at head in Git again`;
-  const { name, namespace } = world.canary.metadata;
   const other = next
-    ? `; the next proven release is ${describeRelease(next)}: put it at head in Git, or run: holdfast rollback -n ${namespace} canary/${name} --to ${next.commit.commit.slice(0, 7) || next.digest}`
+    ? `; the next proven release is ${describeRelease(next)}: put it at head in Git, or run: ${commandOn('rollback', nameOf(world.canary))} --to ${next.commit.commit.slice(0, 7) || next.digest}`
     : '; no other proven release is kept';
   return `${problem}; ${way}${other}`;
 }

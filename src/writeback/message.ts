@@ -1,6 +1,6 @@
 import type { CanaryStatus, CheckResult } from '../api/canary/status.ts';
 import { escapedMarkdown, factsOf, type Incident, markdownOf, withoutMentions } from '../api/incident.ts';
-import { nameOfKey } from '../api/kubernetes.ts';
+import { commandOn, nameOfKey } from '../api/kubernetes.ts';
 import type { WantedRevert } from './decide.ts';
 import type { CanaryInCluster } from './names.ts';
 
@@ -95,8 +95,7 @@ export function closedComment(head: string, isGood: boolean): string {
 
 /** The comment on the pull request when another commit brings the rejected release back. `canaryKey`: namespace/name. */
 export function bumpComment(commit: string, digest: string, canaryKey: string): string {
-  const { namespace, name } = nameOfKey(canaryKey);
-  return `${commit} has the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, run: holdfast retry -n ${namespace} canary/${name}`;
+  return `${commit} has the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, run: ${commandOn('retry', nameOfKey(canaryKey))}`;
 }
 
 /** Pull requests are Markdown; commit messages are read as they are. */

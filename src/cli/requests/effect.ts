@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryStatus, isEnding } from '../../api/canary/summary.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { commandOn, describe, type KubernetesObject, nameOf } from '../../api/kubernetes.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import type { RecordView } from '../../rollout/world.ts';
 import { formatAge, printable } from '../../terminal/output.ts';
@@ -57,10 +57,9 @@ export function abortEffect(canary: KubernetesObject): Effect {
 }
 
 function endsAlready(canary: KubernetesObject, { run, lastKnownGood }: CanaryStatus): UnfitRequestError {
-  const { name, namespace } = canary.metadata;
   const why =
     run?.digest === lastKnownGood?.digest
-      ? `is promoted and counts as good already; to go back to an earlier release: holdfast rollback -n ${namespace} canary/${name}`
+      ? `is promoted and counts as good already; to go back to an earlier release: ${commandOn('rollback', nameOf(canary))}`
       : 'is being taken back already, or was';
   return new UnfitRequestError('NotApplicable', `${named(canary, run?.commit)} ${why}`);
 }
@@ -81,11 +80,10 @@ export function rollbackEffect(
   const isRevertFailed = phase === 'Failed' && postPromotion?.state === 'Held';
   const isOn = isRevertFailed || (isOlder && !run && phase === 'Failed');
   if (lastKnownGood && isOn && !isNamed) {
-    const { name, namespace } = canary.metadata;
     const how = isRevertFailed ? 'is on the primary already' : 'serves already';
     throw new UnfitRequestError(
       'NotApplicable',
-      `the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, ${how}. To replace that one too, name an older release with --to; they are listed by: holdfast history -n ${namespace} canary/${name}`,
+      `the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, ${how}. To replace that one too, name an older release with --to; they are listed by: ${commandOn('history', nameOf(canary))}`,
     );
   }
   const since = formatAge(wanted.promotedTime, nowMs);
@@ -113,10 +111,8 @@ export function asNamed(canary: KubernetesObject, revision: string): Parameters<
 
 /** No release is under way; with the command that does what was probably meant. */
 export function nothingUnderWay(canary: KubernetesObject, verb: CanaryVerb): UnfitRequestError {
-  const { name, namespace } = canary.metadata;
   const { phase } = canaryStatus(canary);
-  const say = (what: string, command: string) =>
-    `; ${what}: holdfast ${command} -n ${namespace} canary/${name}`;
+  const say = (what: string, command: string) => `; ${what}: ${commandOn(command, nameOf(canary))}`;
   let hint = '';
   if (verb === 'abort' && phase === 'Succeeded') hint = say('to go back to an earlier release', 'rollback');
   if (verb === 'promote' && phase === 'Failed') hint = say('to try the rejected release again', 'retry');

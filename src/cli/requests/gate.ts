@@ -7,7 +7,7 @@ import {
   openGate,
 } from '../../api/annotations.ts';
 import type { Canary } from '../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { commandOn, describe, type KubernetesObject, nameOf } from '../../api/kubernetes.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import type { CliCommand } from '../command.ts';
@@ -77,12 +77,11 @@ function isAsked({ spec }: KubernetesObject, gate: BuiltInGate): boolean {
 }
 
 function noteOf(canary: KubernetesObject, gate: BuiltInGate): string {
-  const { namespace, name } = canary.metadata;
   const [command, effect] =
     gate === 'gate'
-      ? ['approve', 'opens the gate that a release waits at']
-      : ['abort', 'ends the release under way'];
-  return `note: no webhook of ${describe(canary)} asks ${paths[gate]}, so that this changes nothing; holdfast ${command} -n ${namespace} canary/${name} ${effect}\n`;
+      ? (['approve', 'opens the gate that a release waits at'] as const)
+      : (['abort', 'ends the release under way'] as const);
+  return `note: no webhook of ${describe(canary)} asks ${paths[gate]}, so that this changes nothing; ${commandOn(command, nameOf(canary))} ${effect}\n`;
 }
 
 function textOf(

@@ -1,5 +1,12 @@
 import { pauseAnnotation } from '../../api/annotations.ts';
-import { describe, isSuspended, namespacedName, referenceOf } from '../../api/kubernetes.ts';
+import {
+  commandOn,
+  describe,
+  isSuspended,
+  nameOf,
+  namespacedName,
+  referenceOf,
+} from '../../api/kubernetes.ts';
 import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import type { CliCommand } from '../command.ts';
@@ -66,9 +73,8 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
   const { paused } = options;
   refuseWhereApplied(canary, ['metadata', 'annotations', pauseAnnotation]);
   await annotate(client, canary, 'pause', paused ? 'true' : null);
-  const { namespace, name } = canary.metadata;
   const text = paused
-    ? `paused: no step and no promotion until holdfast resume -n ${namespace} canary/${name}`
+    ? `paused: no step and no promotion until ${commandOn('resume', nameOf(canary))}`
     : 'resumed';
   const { format } = options;
   const stdout =
@@ -86,11 +92,10 @@ export async function setSuspend(client: RequestClient, options: PauseOptions): 
   const source = await readOne(client, 'Source', options);
   refuseWhereApplied(source, ['spec', 'suspend']);
   const { paused } = options;
-  const { name, namespace } = source.metadata;
   const patch = { spec: { suspend: paused ? true : null } };
   await client.patch(referenceOf(source), patch, { type: 'merge', manager });
   const text = paused
-    ? `suspended: nothing is fetched or applied until holdfast resume -n ${namespace} source/${name}`
+    ? `suspended: nothing is fetched or applied until ${commandOn('resume', nameOf(source), 'source')}`
     : 'resumed';
   const { format } = options;
   if (format !== 'text')

@@ -1,6 +1,7 @@
 import { syncAnnotation } from '../../api/annotations.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import {
+  commandOn,
   conditionOf,
   describe,
   isSuspended,
@@ -49,9 +50,8 @@ export const syncCommand: CliCommand = {
 export async function beginSync(client: RequestClient, clock: Clock, options: SyncOptions): Promise<Begun> {
   const source = await readOne(client, 'Source', options);
   if (isSuspended(source)) {
-    const { namespace, name, format } = options;
-    const why = `nothing is fetched until holdfast resume -n ${namespace} source/${name}`;
-    return refused(source, { reason: 'Suspended', message: why }, format);
+    const why = `nothing is fetched until ${commandOn('resume', options, 'source')}`;
+    return refused(source, { reason: 'Suspended', message: why }, options.format);
   }
   const askedMs = clock.nowMs();
   const value = tokenFor('now', askedMs);

@@ -1,5 +1,6 @@
 import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { canaryStatus, lastKnownGoodServes, rejectedHead } from '../../api/canary/summary.ts';
+import { commandOn, nameOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { storedReleases } from '../history.ts';
@@ -68,8 +69,7 @@ export const rollback: VerbCommand = {
     const older = good.find(({ digest }) => gitPart(digest) !== gitPart(lastKnownGood?.digest ?? ''));
     const wanted = lastKnownGoodServes(status) ? older : good[0];
     if (wanted) return wanted.digest;
-    const { name, namespace } = canary.metadata;
-    const history = `holdfast history -n ${namespace} canary/${name}`;
+    const history = commandOn('history', nameOf(canary));
     throw new UnfitRequestError(
       'NotKept',
       `no earlier good release is kept; to list the releases, run: ${history}`,

@@ -3,7 +3,7 @@ import { annotationPrefix, type CanaryVerb } from '../../api/annotations.ts';
 import { type CanaryStatus, isDigest, type RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe, isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
+import { commandOn, describe, isSuspended, type KubernetesObject, nameOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
@@ -181,8 +181,7 @@ async function inFull(
   const known = [run?.digest, lastAppliedSpec, ...((await spec.digests?.(client, canary)) ?? [])];
   const found = [...new Set(known.filter((digest) => digest?.startsWith(revision)))];
   if (found.length > 1 && !found.includes(revision)) {
-    const { namespace, name } = canary.metadata;
-    const history = `holdfast history -n ${namespace} canary/${name} -o json`;
+    const history = `${commandOn('history', nameOf(canary))} -o json`;
     throw new InputError(`${revision} is the beginning of several digests; ${history} prints them whole`);
   }
   return found.length === 1 ? (found[0] ?? revision) : revision;

@@ -14,7 +14,13 @@ import {
 } from '../../api/canary/summary.ts';
 import { isCommit } from '../../api/commit.ts';
 import { isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
-import { type Condition, conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
+import {
+  type Condition,
+  commandOn,
+  conditionOf,
+  type KubernetesObject,
+  nameOf,
+} from '../../api/kubernetes.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import {
@@ -274,22 +280,25 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   const advice: Advice[] = [];
   const add = (text: string, command: string) => advice.push({ text, command });
   if (act !== undefined) advice.push({ text: act });
-  if (runbookOf(reason)) add('what to check, and how to resolve it', holdfast('runbook', canary));
+  if (runbookOf(reason)) add('what to check, and how to resolve it', commandOn('runbook', nameOf(canary)));
   if (canary.metadata.annotations?.['holdfast.dev/pause'] === 'true')
-    add('it is paused; to resume', holdfast('resume', canary));
+    add('it is paused; to resume', commandOn('resume', nameOf(canary)));
   advice.push(...adviceAtGate(canary));
   // Failed and held: it was taken back already, and the last known good release is what does not come up.
   if (isHeld && status.phase !== 'Failed' && !isGoodLost(status))
-    add('to go back to the last known good release now', holdfast('abort', canary));
+    add('to go back to the last known good release now', commandOn('abort', nameOf(canary)));
   const isStuck = isHeld && status.postPromotion?.reason === 'LKGNotReady';
   if (isStuck)
-    add('to find an older release that holdfast rollback can go back to', holdfast('history', canary));
+    add(
+      'to find an older release that holdfast rollback can go back to',
+      commandOn('history', nameOf(canary)),
+    );
   // While a bad release is held or rejected at head, a revert in Git ends it everywhere; not if it leads to what does not come up.
   const revert = revertCommand(head, isToldAsMerge(head, status.incidents));
   if ((status.phase === 'Failed' || isHeld) && !isStuck && head !== good && revert)
     add('to revert the commit in Git', revert);
   if (isCommit(head) && rejected.some(({ commit }) => commit === head))
-    add('to retry the release', holdfast('retry', canary));
+    add('to retry the release', commandOn('retry', nameOf(canary)));
   for (const condition of troublesBeside(status)) {
     const why = `${condition.type} is ${condition.status} (${condition.reason}): ${actOn(condition.reason)}`;
     add(why, `holdfast runbook ${condition.reason}`);
@@ -305,7 +314,7 @@ function adviceAtGate(canary: KubernetesObject): Advice[] {
   const release = isCommit(commit) ? ` --revision ${shortCommit(commit)}` : '';
   const advice = (text: string, command: string): Advice => ({
     text,
-    command: `${holdfast(command, canary)}${release}`,
+    command: `${commandOn(command, nameOf(canary))}${release}`,
   });
   return [
     ...(ignoreWindow
@@ -313,8 +322,4 @@ function adviceAtGate(canary: KubernetesObject): Advice[] {
       : []),
     ...(approve ? [advice('to let it through its gate', 'approve')] : []),
   ];
-}
-
-function holdfast(command: string, { metadata }: KubernetesObject): string {
-  return `holdfast ${command} -n ${metadata.namespace ?? 'default'} canary/${metadata.name}`;
 }

@@ -1,4 +1,5 @@
 /** What a release under way changes, for people. */
+import { commandOn, nameOfKey } from '../../api/kubernetes.ts';
 import { paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { commitLine } from './rows.ts';
@@ -30,7 +31,6 @@ export function changeSummary({ objects, notes }: ReleaseChanges, canary: string
     const of = (mark: string) => diff.filter((line) => line.startsWith(mark)).length;
     return `${kind} ${name} (${change === 'changed' ? `+${of('+')} -${of('-')}` : change})`;
   });
-  const [namespace, name] = canary.split('/');
   const what = [...counted, ...notes].join(', ') || 'no field';
-  return objects.length === 0 ? what : `${what}; all of it: holdfast diff -n ${namespace} canary/${name}`;
+  return objects.length === 0 ? what : `${what}; all of it: ${commandOn('diff', nameOfKey(canary))}`;
 }

@@ -1,5 +1,11 @@
 import { planOf } from '../../api/canary/plan.ts';
-import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
+import {
+  commandOn,
+  type KubernetesObject,
+  nameOf,
+  namespacedName,
+  referenceOf,
+} from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type ApiError, isApiError } from '../../cluster/errors.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
@@ -122,9 +128,8 @@ export function judgeHandBack(world: World): HandBack {
   if (primary?.digest === undefined)
     return { outcome: 'notOurs', why: 'Holdfast did not take it over, so nothing has changed for Flagger' };
   if (runOf(status)) {
-    const { name, namespace } = canary.metadata;
     return refused(
-      `a rollout is in progress (${status.message ?? status.phase}); start Holdfast again and wait until it ends, or end it with: holdfast abort -n ${namespace} canary/${name}`,
+      `a rollout is in progress (${status.message ?? status.phase}); start Holdfast again and wait until it ends, or end it with: ${commandOn('abort', nameOf(canary))}`,
     );
   }
   const problem = problemOf(world);

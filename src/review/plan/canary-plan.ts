@@ -1,7 +1,7 @@
 /** What a commit means for each Canary of a Source. Pure. */
 import { type Canary, effectivePostPromotion } from '../../api/canary/canary.ts';
 import { gitPart } from '../../api/canary/status.ts';
-import { canonicalJson, keyOf, nameOfKey } from '../../api/kubernetes.ts';
+import { canonicalJson, commandOn, keyOf, nameOfKey } from '../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import { type FlightOptions, flightPlanOf } from './flight-plan.ts';
@@ -139,8 +139,7 @@ function summaryOf(
       return 'already promoted: no analysis; a rollout in progress ends, and the primary runs this release again';
     case 'rejected': {
       const reason = rejectionOf(input.promoted, release)?.reason ?? '';
-      const { namespace, name } = nameOfKey(input.key);
-      return `this release was rejected before (${reason}) and is not rolled out again; to try it again after the merge, run: holdfast retry -n ${namespace} canary/${name}`;
+      return `this release was rejected before (${reason}) and is not rolled out again; to try it again after the merge, run: ${commandOn('retry', nameOfKey(input.key))}`;
     }
     case 'settings':
       return isOther

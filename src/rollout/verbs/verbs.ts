@@ -1,5 +1,7 @@
 /** Requests by annotation: one function per verb, whose answer depends on the state (design section 2.3; the table is in docs). */
+
 import type { CanaryVerb } from '../../api/annotations.ts';
+import { commandOn, nameOf } from '../../api/kubernetes.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { hasHooks } from '../checks.ts';
@@ -283,8 +285,7 @@ function recordedRelease(context: Context, request: Request): RecordView | Answe
     namesRelease(request, { digest, commit: commit.commit }),
   );
   if (record?.promotedTime === undefined) {
-    const { name, namespace } = context.world.canary.metadata;
-    const message = `${request.revision.slice(0, 16) || 'nothing'} is not a kept release; to list them, run: holdfast history -n ${namespace} canary/${name}`;
+    const message = `${request.revision.slice(0, 16) || 'nothing'} is not a kept release; to list them, run: ${commandOn('history', nameOf(context.world.canary))}`;
     return { result: 'Refused', reason: 'NotKept', message };
   }
   if (isLost(record)) return recordDamaged(record);

@@ -1,7 +1,7 @@
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { canaryStatus, shortCommit } from '../../api/canary/summary.ts';
 import { factsOf, runbookOf } from '../../api/incident.ts';
-import { conditionOf, isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
+import { commandOn, conditionOf, isRecord, type KubernetesObject, nameOf } from '../../api/kubernetes.ts';
 import { limits, shorten } from '../../api/limits.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
@@ -78,10 +78,9 @@ export function changesOf(
   { target, primary }: Sides,
 ): Section<readonly FieldChange[]> {
   const { run, provider } = canaryStatus(canary);
-  const { name, namespace = '' } = canary.metadata;
   if (!run?.digest) return { missing: 'No release is under way.' };
   if (sharesWorkload(provider) || !target || !primary)
-    return { missing: `Run: holdfast diff -n ${namespace} canary/${name}` };
+    return { missing: `Run: ${commandOn('diff', nameOf(canary))}` };
   const known = compared.get(target);
   if (known?.primary === primary) return known.changes;
   // What is generated for the primary is called after the target: that is no change.
