@@ -5,7 +5,7 @@ import { isToldAsMerge } from '../api/incident.ts';
 import { conditionOf, type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { rowOf } from '../api/reasons.ts';
-import { isApiError } from '../cluster/errors.ts';
+import { onApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import { type DataFormat, printable, printed } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
@@ -97,10 +97,9 @@ async function sourceOf(
 ): Promise<NamespacedName | undefined> {
   const id = canary.metadata.labels?.[partOfLabel];
   if (id === undefined) return undefined;
-  const sources = await readAll(client, 'Source', { metadataOnly: true }).catch((error: unknown) => {
-    if (isApiError(error, 'forbidden', 'unknownKind')) return [];
-    throw error;
-  });
+  const sources = await readAll(client, 'Source', { metadataOnly: true }).catch(
+    onApiError(['forbidden', 'unknownKind'], () => []),
+  );
   const found = sources.find((source) => applySetId(source) === id)?.metadata;
   return found && { namespace: found.namespace ?? '', name: found.name };
 }

@@ -87,6 +87,17 @@ export function isApiError(error: unknown, ...kinds: ApiErrorKind[]): error is A
   return error instanceof ApiError && (kinds.length === 0 || kinds.includes(error.kind));
 }
 
+/** For `catch`: what counts in the place of an ApiError of one of these kinds; without kinds, of any. Other errors stay what they are. */
+export function onApiError<T>(
+  kinds: readonly ApiErrorKind[],
+  answer: (error: ApiError) => T,
+): (error: unknown) => T {
+  return (error) => {
+    if (isApiError(error, ...kinds)) return answer(error);
+    throw error;
+  };
+}
+
 /** An error without an answer from the server: network, deadline, abort, or configuration. */
 export function localError(
   kind: ApiErrorKind,

@@ -12,7 +12,7 @@ import {
 } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
-import { isApiError } from '../cluster/errors.ts';
+import { onApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import { inParallel } from '../engine/sync/apply/apply-order.ts';
 import { placesOf } from '../engine/sync/apply/members.ts';
@@ -75,10 +75,7 @@ export async function readFacts(connection: Connection, query: FactsQuery): Prom
 async function liveOf(client: ClusterClient, references: readonly ObjectReference[]): Promise<Member[]> {
   const members: Member[] = new Array(references.length);
   await inParallel([...references.entries()], async ([index, reference]) => {
-    const live = await client.get(reference).catch((error: unknown) => {
-      if (isApiError(error, 'unknownKind')) return undefined;
-      throw error;
-    });
+    const live = await client.get(reference).catch(onApiError(['unknownKind'], () => undefined));
     members[index] = { reference, live };
   });
   return members;
@@ -120,10 +117,7 @@ async function objectsAt(client: ClusterClient, places: readonly Place[]): Promi
   };
   const [first] = places;
   if (first && places.length > 1) {
-    const all = await list(first, undefined).catch((error: unknown) => {
-      if (isApiError(error, 'forbidden')) return undefined;
-      throw error;
-    });
+    const all = await list(first, undefined).catch(onApiError(['forbidden'], () => undefined));
     if (all) return all.filter(({ metadata }) => namespaces.has(metadata.namespace));
   }
   const found: KubernetesObject[] = [];
@@ -219,10 +213,7 @@ async function usersOf(
 /** Alerts and Receivers, which may be in other files than what they name; those that may not be listed are not known. */
 async function notificationsOf(client: ClusterClient): Promise<readonly KubernetesObject[]> {
   const lists = ['Alert', 'Receiver'].map((kind) =>
-    listTool(client, kind).catch((error: unknown) => {
-      if (isApiError(error, 'forbidden')) return [];
-      throw error;
-    }),
+    listTool(client, kind).catch(onApiError(['forbidden'], () => [])),
   );
   return (await Promise.all(lists)).flat();
 }

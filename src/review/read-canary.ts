@@ -2,7 +2,7 @@ import { sleep, systemClock } from '../api/clock.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { conditionOf, describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
-import { isApiError } from '../cluster/errors.ts';
+import { onApiError } from '../cluster/errors.ts';
 import type { RouteKind } from '../contracts/routing.ts';
 import { type NamespaceWatch, watchNamespace } from '../engine/canary/context/namespace-view.ts';
 import type { EngineOptions, ReadContext, ReadParts } from '../engine/canary/context/observation.ts';
@@ -63,10 +63,7 @@ export async function readCanaryWith<T>(
 async function allCanaries({ client }: Connection, object: KubernetesObject): Promise<ReadParts['canaries']> {
   const items = await client.list(apiVersionOf('Canary'), 'Canary', {}).then(
     (list) => list.items,
-    (error: unknown) => {
-      if (isApiError(error, 'forbidden')) return [object];
-      throw error;
-    },
+    onApiError(['forbidden'], () => [object]),
   );
   return listedCanaries(items);
 }

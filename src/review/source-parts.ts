@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { keyOf, namespacedName } from '../api/kubernetes.ts';
-import { isApiError } from '../cluster/errors.ts';
+import { onApiError } from '../cluster/errors.ts';
 import { createApplied } from '../engine/applied.ts';
 import { createClaims } from '../engine/apply-set.ts';
 import type { SourceParts } from '../engine/sync/context/context.ts';
@@ -21,10 +21,7 @@ export async function sourceParts(
 ): Promise<SourceParts> {
   const list = (where: { namespace?: string }) =>
     connection.client.list(apiVersionOf('Canary'), 'Canary', where);
-  const { items } = await list({}).catch((error: unknown) => {
-    if (isApiError(error, 'forbidden')) return list({ namespace });
-    throw error;
-  });
+  const { items } = await list({}).catch(onApiError(['forbidden'], () => list({ namespace })));
   const parts = commonParts(connection);
   return {
     ...parts,

@@ -4,7 +4,7 @@ import { apiVersionOf, type KindName, kindNames, kinds } from '../../api/kinds/k
 import { applyCrds, describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { isApiError, onApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
 import { readLeader } from '../leader.ts';
@@ -145,10 +145,7 @@ export async function checkConflictingControllers(client: Pick<ClusterClient, 'l
   for (const labelSelector of flaggerSelectors) {
     const { items } = await client
       .list('apps/v1', 'Deployment', { labelSelector })
-      .catch((error: unknown) => {
-        if (isApiError(error, 'forbidden')) return { items: [] };
-        throw error;
-      });
+      .catch(onApiError(['forbidden'], () => ({ items: [] })));
     for (const item of items) found.set(describe(item), item);
   }
   return [...found.values()].filter(isAvailable).map((deployment) =>
@@ -177,10 +174,7 @@ export async function listObjects(
     for (const namespace of namespaces) {
       const { items } = await client
         .list(apiVersionOf(kind), kind, namespace ? { namespace } : {})
-        .catch((error: unknown) => {
-          if (isApiError(error, 'unknownKind')) return { items: [] };
-          throw error;
-        });
+        .catch(onApiError(['unknownKind'], () => ({ items: [] })));
       objects.push(...items);
     }
     return [];

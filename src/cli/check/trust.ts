@@ -1,7 +1,7 @@
 import { describe } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { onApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { secretsOf } from '../../engine/sync/poll/source-object.ts';
 import { decryptionOf } from '../../engine/sync/read/render-inputs.ts';
@@ -49,10 +49,9 @@ async function checkAccount(
   const account = `service account ${namespace}/${name}`;
   const isThere = await client.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
   const attributes = { group: '', resource: 'serviceaccounts', verb: 'impersonate', namespace, name };
-  const may = await mayI(transport, attributes, asUser).catch((error: unknown) => {
-    if (isApiError(error, 'unknownKind', 'notFound')) return undefined;
-    throw error;
-  });
+  const may = await mayI(transport, attributes, asUser).catch(
+    onApiError(['unknownKind', 'notFound'], () => undefined),
+  );
   const actor = 'administrator';
   if (!isThere)
     return [

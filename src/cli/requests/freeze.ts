@@ -12,7 +12,7 @@ import { InputError } from '../../api/problems.ts';
 import type { SourceWindow } from '../../api/source/source.ts';
 import { parseDurationMs, parseTimeMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { isApiError, onApiError } from '../../cluster/errors.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { type CommandResult, counted, formatAge, printable, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
@@ -221,10 +221,7 @@ async function freezeBefore(
   client: FreezeClient,
   object: KubernetesObject,
 ): Promise<KubernetesObject | undefined> {
-  const before = await client.get(referenceOf(object)).catch((error: unknown) => {
-    if (isApiError(error, 'forbidden')) return undefined;
-    throw error;
-  });
+  const before = await client.get(referenceOf(object)).catch(onApiError(['forbidden'], () => undefined));
   const applied = before && whyComesBack(before);
   if (applied) throw new InputError(applied);
   return before;

@@ -2,7 +2,7 @@ import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { canaryStatus, lastKnownGoodServes, rejectedHead } from '../../api/canary/summary.ts';
 import { commandOn, nameOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { isApiError, onApiError } from '../../cluster/errors.ts';
 import { storedReleases } from '../history.ts';
 import { abortEffect, asNamed, rollbackEffect, UnfitRequestError } from './effect.ts';
 import { releaseUnderWay, type VerbCommand, verbCommand } from './verbs.ts';
@@ -77,10 +77,7 @@ export const rollback: VerbCommand = {
   },
   async digests(client, canary) {
     const { history = [] } = canaryStatus(canary);
-    const stored = await storedReleases(client, canary).catch((error: unknown) => {
-      if (isApiError(error, 'forbidden')) return history;
-      throw error;
-    });
+    const stored = await storedReleases(client, canary).catch(onApiError(['forbidden'], () => history));
     return stored.map(({ digest }) => digest);
   },
   async effect(client, canary, { revision, ...how }) {

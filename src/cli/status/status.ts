@@ -1,5 +1,5 @@
 import { InputError } from '../../api/problems.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { onApiError } from '../../cluster/errors.ts';
 import { storedChanges } from '../../review/diff/release-changes.ts';
 import type { Connection } from '../../server/connection.ts';
 import { screenOf } from '../../terminal/output.ts';
@@ -81,10 +81,9 @@ async function stoppedNote(
   { client, transport }: Pick<Connection, 'client' | 'transport'>,
   namespace: string,
 ): Promise<string> {
-  const leader = await readLeader(client, namespace, transport.serverNowMs).catch((error: unknown) => {
-    if (isApiError(error)) return undefined;
-    throw error;
-  });
+  const leader = await readLeader(client, namespace, transport.serverNowMs).catch(
+    onApiError([], () => undefined),
+  );
   return leader?.state === 'stopped'
     ? `warning: ${leader.reason}; nothing of this changes until one does\n`
     : '';

@@ -4,7 +4,7 @@ import { limits } from '../../api/limits.ts';
 import { isSshAddress } from '../../api/source/git-address.ts';
 import type { SourceHelm, SourceRef, SourceSpec } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { onApiError } from '../../cluster/errors.ts';
 import { scanFile } from '../../render/yaml/scan.ts';
 import {
   type ConvertedSource,
@@ -313,10 +313,7 @@ export async function readCredentials(
     const labelSelector = `argocd.argoproj.io/secret-type=${type}`;
     const { items } = await client
       .list('v1', 'Secret', { namespace, labelSelector })
-      .catch((error: unknown) => {
-        if (isApiError(error, 'forbidden')) return { items: [] };
-        throw error;
-      });
+      .catch(onApiError(['forbidden'], () => ({ items: [] })));
     for (const { metadata, data } of items) {
       const {
         url: encoded = '',
