@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { conflict } from './errors.ts';
 import { asNumber, asRecord, asString, at } from './json.ts';
 import type { KindInfo } from './kinds.ts';
-import { type ApiWorld, readyToGo, timestamp } from './object-writer.ts';
+import { type ApiWorld, readyToGo, refuseOtherUid, timestamp } from './object-writer.ts';
 
 /** The body of a delete request. */
 export interface DeleteOptions {
@@ -38,13 +38,7 @@ export function deleteObject(
 function checkPreconditions(kind: KindInfo, live: KubernetesObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
   const { name } = live.metadata;
-  if (uid && uid !== live.metadata.uid) {
-    throw conflict(
-      kind,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`,
-    );
-  }
+  refuseOtherUid(kind, live, uid);
   if (resourceVersion && resourceVersion !== live.metadata.resourceVersion) {
     const versions = `ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${live.metadata.resourceVersion}`;
     throw conflict(kind, name, `Precondition failed: ${versions}`);

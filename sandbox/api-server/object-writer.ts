@@ -216,14 +216,19 @@ function replace(
 
 function refuseOtherVersion(kind: KindInfo, live: KubernetesObject, body: KubernetesObject): void {
   const { name, uid, resourceVersion } = body.metadata;
-  if (uid && uid !== live.metadata.uid) {
-    throw conflict(
-      kind,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`,
-    );
-  }
+  refuseOtherUid(kind, live, uid);
   if (resourceVersion && resourceVersion !== live.metadata.resourceVersion) throw conflict(kind, name);
+}
+
+/** Throws a conflict where the object is another one of that name. */
+export function refuseOtherUid(
+  kind: KindInfo,
+  { metadata }: KubernetesObject,
+  uid: string | undefined,
+): void {
+  if (!uid || uid === metadata.uid) return;
+  const uids = `UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
+  throw conflict(kind, metadata.name, `Precondition failed: ${uids}`);
 }
 
 /** True when nothing holds a deleted object back any longer. */

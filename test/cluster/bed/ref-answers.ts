@@ -1,11 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { contentOf } from '../../../sandbox/git-server/refs.ts';
 
 const MAX_KEPT = 1_000;
 
@@ -99,13 +100,4 @@ function stateOfRefs(repository: string): string | undefined {
 /** Undefined where there is no repository. */
 function settingsOf(repository: string): string | undefined {
   return contentOf(join(repository, 'config')) || undefined;
-}
-
-/** Of one of the small files of a repository; empty for one that is not there, or not any more. */
-export function contentOf(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return '';
-  }
 }
