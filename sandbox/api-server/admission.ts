@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
+import { isRecord, type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
 import { withDefaults } from './defaults.ts';
 import { ApiError, badRequest, invalid } from './errors.ts';
-import { asRecord, asRecords, asString, at } from './json.ts';
+import { asString, at } from './json.ts';
 import { apiVersionOf, type KindInfo } from './kinds.ts';
 import type { Store } from './store.ts';
 import { pruneAndDefault, schemaProblems, unknownFields } from './structural-schema.ts';
@@ -64,9 +64,9 @@ function admitCustom(
   object: KubernetesObject,
 ): KubernetesObject {
   const { metadata, ...content } = object;
-  const { metadata: _open, ...properties } = asRecord(schema.properties);
+  const { metadata: _open, ...properties } = recordOf(schema.properties);
   const contentSchema = { ...schema, properties };
-  const filled = asRecord(pruneAndDefault(content, contentSchema));
+  const filled = recordOf(pruneAndDefault(content, contentSchema));
   const problems = schemaProblems(filled, contentSchema);
   if (problems.length > 0) throw invalid(kind, metadata.name, problems);
   const stored = { ...filled, metadata } as KubernetesObject;
@@ -81,7 +81,7 @@ function allocate(
   previous?: KubernetesObject,
 ): KubernetesObject {
   if (kind.storageKey !== '/services') return object;
-  const spec = asRecord(object.spec);
+  const spec = recordOf(object.spec);
   if (spec.type === 'ExternalName' || spec.clusterIP) return object;
   const clusterIP = asString(at(previous, 'spec', 'clusterIP')) || freeAddress(store, object);
   return { ...object, spec: { ...spec, clusterIP, clusterIPs: [clusterIP] } };
@@ -132,7 +132,7 @@ function undeclaredFields(kind: KindInfo, object: KubernetesObject): string[] {
   if (!specFields) return [];
   const pod = at(object, 'spec', 'template', 'spec');
   const containers = ['initContainers', 'containers'].flatMap((list) => {
-    return asRecords(at(pod, list)).flatMap((each) => {
+    return recordsOf(at(pod, list)).flatMap((each) => {
       return unknownIn(each, CONTAINER, `.spec.template.spec.${list}[name="${String(each.name)}"]`);
     });
   });
@@ -168,7 +168,7 @@ function removePath(object: unknown, path: string): void {
   else if (itemName === undefined) removePath(object[field], rest);
   else
     removePath(
-      asRecords(object[field]).find((item) => item.name === itemName),
+      recordsOf(object[field]).find((item) => item.name === itemName),
       rest,
     );
 }

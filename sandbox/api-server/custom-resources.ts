@@ -1,5 +1,5 @@
-import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecord, asRecords, asString, at, type JsonRecord, sameJson } from './json.ts';
+import { isRecord, type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
+import { asString, at, type JsonRecord, sameJson } from './json.ts';
 import type { KindInfo, ScalePaths } from './kinds.ts';
 import { mergeFromSchema } from './merge-schema.ts';
 import { type ApiWorld, timestamp, updateObject } from './object-writer.ts';
@@ -11,17 +11,17 @@ const known = new WeakMap<object, readonly KindInfo[]>();
 
 /** The kinds a CustomResourceDefinition serves, one a served version. */
 function kindsOf(definition: KubernetesObject): readonly KindInfo[] {
-  const spec = asRecord(definition.spec);
+  const spec = recordOf(definition.spec);
   const kinds = known.get(spec) ?? kindsIn(spec);
   known.set(spec, kinds);
   return kinds;
 }
 
 function kindsIn(spec: JsonRecord): readonly KindInfo[] {
-  const names = asRecord(spec.names);
+  const names = recordOf(spec.names);
   const group = asString(spec.group);
   const plural = asString(names.plural);
-  return asRecords(spec.versions)
+  return recordsOf(spec.versions)
     .filter((version) => version.served === true)
     .map((version) => {
       const schema = at(version, 'schema', 'openAPIV3Schema');
@@ -79,9 +79,9 @@ export function establish(world: ApiWorld, name: string): void {
   const definition = world.store.get(CRD_KEY, undefined, name);
   const kind = world.kinds.byPath('apiextensions.k8s.io', 'v1', 'customresourcedefinitions');
   if (!definition || !kind || definition.metadata.deletionTimestamp) return;
-  const names = asRecord(at(definition, 'spec', 'names'));
-  const stored = asRecords(at(definition, 'spec', 'versions')).filter((version) => version.storage === true);
-  const lastTransitionTime = asRecords(at(definition, 'status', 'conditions'))[0]?.lastTransitionTime;
+  const names = recordOf(at(definition, 'spec', 'names'));
+  const stored = recordsOf(at(definition, 'spec', 'versions')).filter((version) => version.storage === true);
+  const lastTransitionTime = recordsOf(at(definition, 'status', 'conditions'))[0]?.lastTransitionTime;
   const since = { lastTransitionTime: lastTransitionTime ?? timestamp(world.clock.nowMs()) };
   const accepted = { reason: 'NoConflicts', message: 'no conflicts found', ...since };
   const established = {

@@ -1,5 +1,5 @@
-import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecord, asRecords, asString, type JsonRecord } from './json.ts';
+import { isRecord, type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
+import { asString, type JsonRecord } from './json.ts';
 
 type Defaulter = (object: KubernetesObject) => KubernetesObject;
 
@@ -17,7 +17,7 @@ function withoutEmpty<T extends object>(value: T, zeroFields: readonly string[] 
   const isKept = ([field, child]: [string, unknown]) => {
     if (child === false || child === 0) return !zeroFields.includes(field);
     if (Array.isArray(child)) return child.length > 0;
-    return !MAPS.has(field) || Object.keys(asRecord(child)).length > 0;
+    return !MAPS.has(field) || Object.keys(recordOf(child)).length > 0;
   };
   const entries = Object.entries(value);
   return entries.every(isKept) ? value : (Object.fromEntries(entries.filter(isKept)) as T);
@@ -40,14 +40,14 @@ const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
   'apps/replicasets': (object) => workload(object, { replicas: 1 }),
   'apps/statefulsets': statefulSet,
   'apps/daemonsets': daemonSet,
-  '/pods': (object) => ({ ...object, spec: podSpec(asRecord(object.spec)) }),
+  '/pods': (object) => ({ ...object, spec: podSpec(recordOf(object.spec)) }),
   '/services': service,
   '/configmaps': (object) => withoutEmpty(object),
   '/secrets': secret,
   '/namespaces': namespace,
   'autoscaling/horizontalpodautoscalers': (object) => ({
     ...object,
-    spec: { minReplicas: 1, ...asRecord(object.spec) },
+    spec: { minReplicas: 1, ...recordOf(object.spec) },
   }),
   'gateway.networking.k8s.io/httproutes': httpRoute,
 };
@@ -55,7 +55,7 @@ const DEFAULTERS: Readonly<Record<string, Defaulter>> = {
 function workload(object: KubernetesObject, defaults: JsonRecord): KubernetesObject {
   const spec: JsonRecord = {
     ...defaults,
-    ...withoutEmpty(asRecord(object.spec), ['minReadySeconds', 'paused']),
+    ...withoutEmpty(recordOf(object.spec), ['minReadySeconds', 'paused']),
   };
   return {
     ...object,
@@ -65,20 +65,20 @@ function workload(object: KubernetesObject, defaults: JsonRecord): KubernetesObj
 
 function deployment(object: KubernetesObject): KubernetesObject {
   const filled = workload(object, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
-  const spec = asRecord(filled.spec);
-  const strategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.strategy) };
+  const spec = recordOf(filled.spec);
+  const strategy: JsonRecord = { type: 'RollingUpdate', ...recordOf(spec.strategy) };
   if (strategy.type === 'RollingUpdate') {
-    strategy.rollingUpdate = { maxSurge: '25%', maxUnavailable: '25%', ...asRecord(strategy.rollingUpdate) };
+    strategy.rollingUpdate = { maxSurge: '25%', maxUnavailable: '25%', ...recordOf(strategy.rollingUpdate) };
   }
   return { ...filled, spec: { ...spec, strategy } };
 }
 
 function daemonSet(object: KubernetesObject): KubernetesObject {
   const filled = workload(object, { revisionHistoryLimit: 10 });
-  const spec = asRecord(filled.spec);
-  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.updateStrategy) };
+  const spec = recordOf(filled.spec);
+  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...recordOf(spec.updateStrategy) };
   if (updateStrategy.type === 'RollingUpdate') {
-    const given = asRecord(updateStrategy.rollingUpdate);
+    const given = recordOf(updateStrategy.rollingUpdate);
     updateStrategy.rollingUpdate = { maxSurge: 0, maxUnavailable: 1, ...given };
   }
   return { ...filled, spec: { ...spec, updateStrategy } };
@@ -91,18 +91,18 @@ function statefulSet(object: KubernetesObject): KubernetesObject {
     revisionHistoryLimit: 10,
     persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
   });
-  const spec = asRecord(filled.spec);
-  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...asRecord(spec.updateStrategy) };
+  const spec = recordOf(filled.spec);
+  const updateStrategy: JsonRecord = { type: 'RollingUpdate', ...recordOf(spec.updateStrategy) };
   if (updateStrategy.type === 'RollingUpdate')
-    updateStrategy.rollingUpdate = { partition: 0, ...asRecord(updateStrategy.rollingUpdate) };
+    updateStrategy.rollingUpdate = { partition: 0, ...recordOf(updateStrategy.rollingUpdate) };
   return { ...filled, spec: { ...spec, updateStrategy } };
 }
 
 function podTemplate(template: JsonRecord): JsonRecord {
   return {
     ...template,
-    metadata: { creationTimestamp: null, ...asRecord(template.metadata) },
-    spec: podSpec(asRecord(template.spec)),
+    metadata: { creationTimestamp: null, ...recordOf(template.metadata) },
+    spec: podSpec(recordOf(template.spec)),
   };
 }
 
@@ -120,18 +120,18 @@ function podSpec(given: JsonRecord): JsonRecord {
     schedulerName: 'default-scheduler',
     ...spec,
     ...(account ? { serviceAccountName: account, serviceAccount: account } : {}),
-    ...(Array.isArray(spec.containers) ? { containers: asRecords(spec.containers).map(container) } : {}),
+    ...(Array.isArray(spec.containers) ? { containers: recordsOf(spec.containers).map(container) } : {}),
     ...(Array.isArray(spec.initContainers)
-      ? { initContainers: asRecords(spec.initContainers).map(container) }
+      ? { initContainers: recordsOf(spec.initContainers).map(container) }
       : {}),
-    ...(Array.isArray(spec.volumes) ? { volumes: asRecords(spec.volumes).map(volume) } : {}),
+    ...(Array.isArray(spec.volumes) ? { volumes: recordsOf(spec.volumes).map(volume) } : {}),
   };
 }
 
 /** Modes of the files that a volume holds. */
 function volume(each: JsonRecord): JsonRecord {
   const filled = ['configMap', 'secret', 'projected', 'downwardAPI'].filter((type) => isRecord(each[type]));
-  const modes = filled.map((type) => [type, { defaultMode: 0o644, ...withoutEmpty(asRecord(each[type])) }]);
+  const modes = filled.map((type) => [type, { defaultMode: 0o644, ...withoutEmpty(recordOf(each[type])) }]);
   return { ...each, ...Object.fromEntries(modes) };
 }
 
@@ -145,7 +145,7 @@ function probe(each: JsonRecord): JsonRecord {
 }
 
 function variable({ value, valueFrom, ...each }: JsonRecord): JsonRecord {
-  const source = asRecord(valueFrom);
+  const source = recordOf(valueFrom);
   const from = isRecord(source.fieldRef)
     ? { ...source, fieldRef: { apiVersion: 'v1', ...source.fieldRef } }
     : valueFrom;
@@ -156,7 +156,7 @@ function container(given: JsonRecord): JsonRecord {
   const each = withoutEmpty(given, ['stdin', 'stdinOnce', 'tty']);
   const probes = PROBES.filter((name) => isRecord(each[name])).map((name) => [
     name,
-    probe(asRecord(each[name])),
+    probe(recordOf(each[name])),
   ]);
   const image = asString(each.image);
   const untagged = !/:[^/]+$/.test(image) || image.endsWith(':latest');
@@ -167,19 +167,19 @@ function container(given: JsonRecord): JsonRecord {
     imagePullPolicy: untagged ? 'Always' : 'IfNotPresent',
     ...each,
     ...(Array.isArray(each.ports)
-      ? { ports: asRecords(each.ports).map((port) => ({ protocol: 'TCP', ...port })) }
+      ? { ports: recordsOf(each.ports).map((port) => ({ protocol: 'TCP', ...port })) }
       : {}),
-    ...(Array.isArray(each.env) ? { env: asRecords(each.env).map(variable) } : {}),
+    ...(Array.isArray(each.env) ? { env: recordsOf(each.env).map(variable) } : {}),
     ...(Array.isArray(each.volumeMounts)
-      ? { volumeMounts: asRecords(each.volumeMounts).map((mount) => withoutEmpty(mount, ['readOnly'])) }
+      ? { volumeMounts: recordsOf(each.volumeMounts).map((mount) => withoutEmpty(mount, ['readOnly'])) }
       : {}),
     ...Object.fromEntries(probes),
   };
 }
 
 function service(object: KubernetesObject): KubernetesObject {
-  const spec = withoutEmpty(asRecord(object.spec), ['publishNotReadyAddresses']);
-  const ports = asRecords(spec.ports).map((port) => ({ protocol: 'TCP', targetPort: port.port, ...port }));
+  const spec = withoutEmpty(recordOf(object.spec), ['publishNotReadyAddresses']);
+  const ports = recordsOf(spec.ports).map((port) => ({ protocol: 'TCP', targetPort: port.port, ...port }));
   const defaults = { type: 'ClusterIP', sessionAffinity: 'None', internalTrafficPolicy: 'Cluster' };
   const families = { ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' };
   return { ...object, spec: { ...defaults, ...families, ...spec, ...(spec.ports ? { ports } : {}) } };
@@ -187,11 +187,11 @@ function service(object: KubernetesObject): KubernetesObject {
 
 function secret(object: KubernetesObject): KubernetesObject {
   const { stringData, ...rest } = withoutEmpty(object);
-  const encoded = Object.entries(asRecord(stringData)).map(([key, text]) => [
+  const encoded = Object.entries(recordOf(stringData)).map(([key, text]) => [
     key,
     Buffer.from(String(text)).toString('base64'),
   ]);
-  const data = { ...asRecord(rest.data), ...Object.fromEntries(encoded) };
+  const data = { ...recordOf(rest.data), ...Object.fromEntries(encoded) };
   return {
     type: 'Opaque',
     ...rest,
@@ -204,18 +204,18 @@ function namespace(object: KubernetesObject): KubernetesObject {
   return {
     ...object,
     metadata: { ...object.metadata, labels },
-    spec: { finalizers: ['kubernetes'], ...asRecord(object.spec) },
-    status: { phase: 'Active', ...asRecord(object.status) },
+    spec: { finalizers: ['kubernetes'], ...recordOf(object.spec) },
+    status: { phase: 'Active', ...recordOf(object.status) },
   };
 }
 
 const ANY_PATH = { type: 'PathPrefix', value: '/' };
 
 function httpRoute(object: KubernetesObject): KubernetesObject {
-  const spec = asRecord(object.spec);
+  const spec = recordOf(object.spec);
   const parent = { group: 'gateway.networking.k8s.io', kind: 'Gateway' };
-  const parentRefs = asRecords(spec.parentRefs).map((each) => ({ ...parent, ...each }));
-  const rules = spec.rules === undefined ? [{}] : asRecords(spec.rules);
+  const parentRefs = recordsOf(spec.parentRefs).map((each) => ({ ...parent, ...each }));
+  const rules = spec.rules === undefined ? [{}] : recordsOf(spec.rules);
   return {
     ...object,
     spec: { ...spec, ...(spec.parentRefs ? { parentRefs } : {}), rules: rules.map(routeRule) },
@@ -223,13 +223,13 @@ function httpRoute(object: KubernetesObject): KubernetesObject {
 }
 
 function routeRule(rule: JsonRecord): JsonRecord {
-  const matches = rule.matches === undefined ? [{}] : asRecords(rule.matches);
+  const matches = rule.matches === undefined ? [{}] : recordsOf(rule.matches);
   const backend = { group: '', kind: 'Service', weight: 1 };
   return {
     ...rule,
     matches: matches.map((match) => ({ path: ANY_PATH, ...match, ...typedMatches(match) })),
     ...(rule.backendRefs
-      ? { backendRefs: asRecords(rule.backendRefs).map((each) => ({ ...backend, ...each })) }
+      ? { backendRefs: recordsOf(rule.backendRefs).map((each) => ({ ...backend, ...each })) }
       : {}),
   };
 }
@@ -237,6 +237,6 @@ function routeRule(rule: JsonRecord): JsonRecord {
 function typedMatches(match: JsonRecord): JsonRecord {
   const lists = ['headers', 'queryParams'].filter((field) => Array.isArray(match[field]));
   return Object.fromEntries(
-    lists.map((field) => [field, asRecords(match[field]).map((each) => ({ type: 'Exact', ...each }))]),
+    lists.map((field) => [field, recordsOf(match[field]).map((each) => ({ type: 'Exact', ...each }))]),
   );
 }

@@ -1,6 +1,6 @@
-import { isRecord } from '../../src/api/kubernetes.ts';
+import { isRecord, recordOf } from '../../src/api/kubernetes.ts';
 import { ApiError } from './errors.ts';
-import { asRecord, type JsonRecord } from './json.ts';
+import type { JsonRecord } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
 
 /** Paths of fields, in the path elements of `fieldsV1` (`f:name`, `k:{"name":"app"}`, `v:"value"`) joined by SEPARATOR. */
@@ -19,7 +19,7 @@ export function joinPath(path: string, element: string): string {
 
 /** The element that names an item of a keyed list. */
 export function itemElement(item: unknown, node: MergeNode): string {
-  const entries = (node.keys ?? []).map((key) => [key, asRecord(item)[key] ?? node.keyDefaults?.[key]]);
+  const entries = (node.keys ?? []).map((key) => [key, recordOf(item)[key] ?? node.keyDefaults?.[key]]);
   return `k:${JSON.stringify(Object.fromEntries(entries))}`;
 }
 
@@ -64,7 +64,7 @@ function flattenItems(items: unknown[], node: MergeNode, path: string, out: Map<
 
 function duplicateItem(path: string, item: unknown, node: MergeNode): ApiError {
   const keys = (node.keys ?? []).map(
-    (key) => `${key}=${JSON.stringify(asRecord(item)[key] ?? node.keyDefaults?.[key])}`,
+    (key) => `${key}=${JSON.stringify(recordOf(item)[key] ?? node.keyDefaults?.[key])}`,
   );
   const message = `failed to create typed patch object: ${dotted(path)}: duplicate entries for key [${keys.join(',')}]`;
   return new ApiError(500, 'InternalError', message);
@@ -78,7 +78,7 @@ export function dotted(path: string): string {
 function dottedElement(element: string): string {
   if (element.startsWith('f:')) return `.${element.slice(2)}`;
   if (element.startsWith('v:')) return `[=${element.slice(2)}]`;
-  const keys = Object.entries(asRecord(JSON.parse(element.slice(2))));
+  const keys = Object.entries(recordOf(JSON.parse(element.slice(2))));
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 }
 
@@ -112,7 +112,7 @@ function toFieldsV1(fields: FieldSet): JsonRecord {
   for (const path of [...fields].sort()) {
     let current = root;
     for (const element of path.split(SEPARATOR)) {
-      const next = asRecord(current[element]);
+      const next = recordOf(current[element]);
       current[element] = next;
       current = next;
     }
@@ -124,7 +124,7 @@ function toFieldsV1(fields: FieldSet): JsonRecord {
 function withoutLeafDots(node: JsonRecord): JsonRecord {
   const names = Object.keys(node);
   if (names.length === 1 && names[0] === '.') return {};
-  const entries = names.map((name) => [name, name === '.' ? {} : withoutLeafDots(asRecord(node[name]))]);
+  const entries = names.map((name) => [name, name === '.' ? {} : withoutLeafDots(recordOf(node[name]))]);
   return Object.fromEntries(entries);
 }
 
@@ -133,7 +133,7 @@ function fromFieldsV1(node: JsonRecord, path = '', out = new Set<string>()): Set
   if (entries.length === 0 && path !== '') out.add(path);
   for (const [element, child] of entries) {
     if (element === '.') out.add(path);
-    else fromFieldsV1(asRecord(child), joinPath(path, element), out);
+    else fromFieldsV1(recordOf(child), joinPath(path, element), out);
   }
   return out;
 }

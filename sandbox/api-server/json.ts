@@ -1,21 +1,11 @@
-import { isRecord } from '../../src/api/kubernetes.ts';
+import { isRecord, recordOf } from '../../src/api/kubernetes.ts';
 
 /** A JSON object of unknown shape. */
 export type JsonRecord = Record<string, unknown>;
 
-/** The value as an object; anything else counts as empty. */
-export function asRecord(value: unknown): JsonRecord {
-  return isRecord(value) ? value : {};
-}
-
 /** The value as a list; anything else counts as empty. */
 export function asList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-/** The value as a list of objects; other items are left out. */
-export function asRecords(value: unknown): JsonRecord[] {
-  return asList(value).filter(isRecord);
 }
 
 /** The value as text, or the fallback. */
@@ -71,7 +61,7 @@ export function sameJson(left: unknown, right: unknown): boolean {
 
 /** Map of text to text (labels, selectors, data); other values are left out. */
 export function asStrings(value: unknown): Record<string, string> {
-  const entries = Object.entries(asRecord(value)).filter((entry): entry is [string, string] => {
+  const entries = Object.entries(recordOf(value)).filter((entry): entry is [string, string] => {
     return typeof entry[1] === 'string';
   });
   return Object.fromEntries(entries);

@@ -1,5 +1,4 @@
-import { isRecord } from '../../src/api/kubernetes.ts';
-import { asRecord } from './json.ts';
+import { isRecord, recordOf } from '../../src/api/kubernetes.ts';
 
 /**
  * How server-side apply merges one value. Without a node: objects are merged field by field, lists are atomic, which is also
@@ -97,7 +96,7 @@ export function mergeFromSchema(schema: unknown): MergeNode {
 function convert(schema: unknown): MergeNode {
   if (!isRecord(schema)) return EMPTY;
   if (schema.type === 'array') return convertList(schema);
-  const fields = Object.entries(asRecord(schema.properties)).map(
+  const fields = Object.entries(recordOf(schema.properties)).map(
     ([name, child]) => [name, convert(child)] as const,
   );
   return {
@@ -112,9 +111,9 @@ function convertList(schema: Record<string, unknown>): MergeNode {
   if (listType === 'set') return { set: true };
   const keys = schema['x-kubernetes-list-map-keys'];
   if (listType !== 'map' || !Array.isArray(keys)) return ATOMIC;
-  const items = asRecord(schema.items);
-  const defaults = Object.entries(asRecord(items.properties))
+  const items = recordOf(schema.items);
+  const defaults = Object.entries(recordOf(items.properties))
     .filter(([name, child]) => keys.includes(name) && isRecord(child) && child.default !== undefined)
-    .map(([name, child]) => [name, asRecord(child).default]);
+    .map(([name, child]) => [name, recordOf(child).default]);
   return { ...convert(items), keys: keys.map(String), keyDefaults: Object.fromEntries(defaults) };
 }

@@ -1,6 +1,6 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, recordOf } from '../../src/api/kubernetes.ts';
 import { conflict } from './errors.ts';
-import { asNumber, asRecord, asString, at } from './json.ts';
+import { asNumber, asString, at } from './json.ts';
 import type { KindInfo } from './kinds.ts';
 import { type ApiWorld, readyToGo, refuseOtherUid, timestamp } from './object-writer.ts';
 
@@ -73,7 +73,7 @@ function mark(
   };
   const marked = { ...live, metadata };
   return kind.storageKey === '/namespaces'
-    ? { ...marked, status: { ...asRecord(live.status), phase: 'Terminating' } }
+    ? { ...marked, status: { ...recordOf(live.status), phase: 'Terminating' } }
     : marked;
 }
 

@@ -1,13 +1,13 @@
 import { applyPatch, type Operation } from 'rfc6902';
-import { isRecord } from '../../src/api/kubernetes.ts';
+import { isRecord, recordOf } from '../../src/api/kubernetes.ts';
 import { ApiError, badRequest } from './errors.ts';
-import { asRecord, asString, clone, type JsonRecord, sameJson } from './json.ts';
+import { asString, clone, type JsonRecord, sameJson } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
 
 /** JSON merge patch (RFC 7386). Neither argument is changed. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
-  const out: JsonRecord = { ...asRecord(target) };
+  const out: JsonRecord = { ...recordOf(target) };
   for (const [field, value] of Object.entries(patch)) {
     if (value === null) delete out[field];
     else out[field] = mergePatch(out[field], value);
@@ -25,7 +25,7 @@ export function strategicPatch(target: unknown, patch: unknown, node: MergeNode)
   if (!isRecord(patch)) return patch;
   const { $patch: directive, $retainKeys: retained, ...fields } = patch;
   if (directive === 'delete') return undefined;
-  const base = retain(directive === 'replace' ? {} : asRecord(target), retained);
+  const base = retain(directive === 'replace' ? {} : recordOf(target), retained);
   return patchFields(base, fields, node);
 }
 
@@ -52,7 +52,7 @@ function strategicList(target: unknown[], patch: unknown[], node: MergeNode): un
   const key = node.keys?.[0] ?? 'name';
   const out = [...target];
   for (const item of patch) {
-    const position = out.findIndex((other) => sameJson(asRecord(other)[key], asRecord(item)[key]));
+    const position = out.findIndex((other) => sameJson(recordOf(other)[key], recordOf(item)[key]));
     const merged = strategicPatch(out[position], item, { ...(node.fields ? { fields: node.fields } : {}) });
     if (position >= 0 && merged === undefined) out.splice(position, 1);
     else if (position >= 0) out[position] = merged;
@@ -69,7 +69,7 @@ export function jsonPatch(target: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) throw badRequest('a JSON patch is a list of operations');
   // A path of the whole document has a parent then, too.
   const root = { document: clone(target) };
-  for (const operation of operations.map((one) => asRecord(one))) {
+  for (const operation of operations.map((one) => recordOf(one))) {
     const [failed] = applyPatch(root, [below('/document', operation)]);
     if (failed?.name === 'InvalidOperationError')
       throw badRequest(`unknown JSON patch operation ${String(operation.op)}`);

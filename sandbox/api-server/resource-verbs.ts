@@ -1,6 +1,6 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, recordOf } from '../../src/api/kubernetes.ts';
 import { ApiError, badRequest, invalid, notFound, unknownPath } from './errors.ts';
-import { asNumber, asRecord, asStrings, at, clone, type JsonRecord } from './json.ts';
+import { asNumber, asStrings, at, clone, type JsonRecord } from './json.ts';
 import { type KindInfo, toServed, toStored } from './kinds.ts';
 import { filterOf, type Lister, present } from './list.ts';
 import { type DeleteOptions, deleteObject } from './object-deletion.ts';
@@ -114,7 +114,7 @@ function patch(context: VerbContext): ApiAnswer {
   if (type === 'application/apply-patch+yaml') return apply(context);
   const before = live(context);
   const base = target.subresource === 'scale' ? scaleOf(target.kind, before) : toServed(target.kind, before);
-  const patched = asRecord(patchBy(type ?? '', base, context));
+  const patched = recordOf(patchBy(type ?? '', base, context));
   const next =
     target.subresource === 'scale' ? withScale(target.kind, before, patched) : (patched as KubernetesObject);
   const { name, namespace } = before.metadata;
@@ -158,7 +158,7 @@ function apply(context: VerbContext): ApiAnswer {
 }
 
 function deleteOptions({ request }: VerbContext): DeleteOptions {
-  const body: JsonRecord = request.body ? asRecord(parseBody(request)) : {};
+  const body: JsonRecord = request.body ? recordOf(parseBody(request)) : {};
   const grace = request.query.get('gracePeriodSeconds');
   const propagation = request.query.get('propagationPolicy');
   return {
@@ -222,7 +222,7 @@ function withScale(kind: KindInfo, live: KubernetesObject, scale: JsonRecord): K
   const field = kind.scale.replicas.at(-1);
   if (field === undefined) throw badRequest('the kind declares no replicas path');
   const object = clone(live);
-  asRecord(at(object, ...kind.scale.replicas.slice(0, -1)))[field] = replicas;
+  recordOf(at(object, ...kind.scale.replicas.slice(0, -1)))[field] = replicas;
   const version = at(scale, 'metadata', 'resourceVersion');
   if (typeof version === 'string') object.metadata.resourceVersion = version;
   return object;

@@ -1,6 +1,6 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, recordsOf } from '../../src/api/kubernetes.ts';
 import { badRequest } from './errors.ts';
-import { asRecords, asString, asStrings, at } from './json.ts';
+import { asString, asStrings, at } from './json.ts';
 
 /** True for objects a list or watch asks for. */
 export type ObjectFilter = (object: KubernetesObject) => boolean;
@@ -62,7 +62,7 @@ export function fieldFilter(selector: string | null): ObjectFilter {
 /** Does a workload's selector ({matchLabels, matchExpressions}) or a Service's plain map match these labels? */
 export function matchesSelector(selector: unknown, labels: Record<string, string>): boolean {
   const matchLabels = at(selector, 'matchLabels');
-  const expressions = asRecords(at(selector, 'matchExpressions'));
+  const expressions = recordsOf(at(selector, 'matchExpressions'));
   const plain = matchLabels === undefined && expressions.length === 0 ? selector : matchLabels;
   const wanted = Object.entries(asStrings(plain));
   if (wanted.length === 0 && expressions.length === 0) return false;

@@ -1,4 +1,4 @@
-import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
+import { isRecord, type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
 import { ApiError } from './errors.ts';
 import {
   dotted,
@@ -10,7 +10,7 @@ import {
   joinPath,
   SEPARATOR,
 } from './field-set.ts';
-import { asRecord, asRecords, asString, type JsonRecord, sameJson } from './json.ts';
+import { asString, type JsonRecord, sameJson } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
 
 /** Who writes, and through which door. */
@@ -47,7 +47,7 @@ const UNTRACKED = new Set([
 ]);
 
 function tracked(object: JsonRecord): JsonRecord {
-  const { managedFields: _ignored, ...metadata } = asRecord(object.metadata);
+  const { managedFields: _ignored, ...metadata } = recordOf(object.metadata);
   return { ...object, metadata };
 }
 
@@ -59,13 +59,13 @@ function trackedFields(object: JsonRecord, node: MergeNode): Set<string> {
 }
 
 function decode(object: KubernetesObject | undefined): Entry[] {
-  return asRecords(object?.metadata.managedFields).map((entry) => ({
+  return recordsOf(object?.metadata.managedFields).map((entry) => ({
     manager: asString(entry.manager),
     operation: entry.operation === 'Apply' ? 'Apply' : 'Update',
     apiVersion: asString(entry.apiVersion),
     ...(entry.subresource ? { subresource: asString(entry.subresource) } : {}),
     time: asString(entry.time),
-    fields: fieldSetOf(asRecord(entry.fieldsV1)),
+    fields: fieldSetOf(recordOf(entry.fieldsV1)),
   }));
 }
 
@@ -180,7 +180,7 @@ export function applyConfiguration(
   const owned = new Set([...applied, ...others.flatMap((entry) => [...entry.fields])]);
   const dropped = minus(mine?.fields ?? new Set(), owned);
   const merged = removeFields(
-    asRecord(mergeApplied(live, config, node)),
+    recordOf(mergeApplied(live, config, node)),
     node,
     dropped,
     owned,
@@ -272,7 +272,7 @@ function removeFields(value: JsonRecord, node: MergeNode, remove: FieldSet, owne
     for (let end = path.length; end > 0; end = path.lastIndexOf(SEPARATOR, end - 1))
       keep.add(path.slice(0, end));
   }
-  return asRecord(prune(value, node, '', { remove, keep }));
+  return recordOf(prune(value, node, '', { remove, keep }));
 }
 
 interface Pruning {

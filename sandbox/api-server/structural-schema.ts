@@ -1,14 +1,14 @@
-import { isRecord } from '../../src/api/kubernetes.ts';
+import { isRecord, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
 import type { FieldProblem } from './errors.ts';
-import { asList, asRecord, asRecords, clone, type JsonRecord, sameJson } from './json.ts';
+import { asList, clone, type JsonRecord, sameJson } from './json.ts';
 
 /** Paths (`.spec.foo`) of fields that a structural schema does not declare. */
 export function unknownFields(value: unknown, schema: JsonRecord, path = ''): string[] {
   if (Array.isArray(value)) {
-    return value.flatMap((item, index) => unknownFields(item, asRecord(schema.items), `${path}[${index}]`));
+    return value.flatMap((item, index) => unknownFields(item, recordOf(schema.items), `${path}[${index}]`));
   }
   if (!isRecord(value)) return [];
-  const properties = asRecord(schema.properties);
+  const properties = recordOf(schema.properties);
   const extra = schema.additionalProperties;
   const open = schema['x-kubernetes-preserve-unknown-fields'] === true || extra === true;
   return Object.entries(value).flatMap(([field, child]) => {
@@ -34,22 +34,22 @@ export function pruneAndDefault(value: unknown, schema: JsonRecord): unknown {
 }
 
 function fill(value: unknown, schema: JsonRecord, root: boolean): void {
-  if (Array.isArray(value)) for (const item of value) fill(item, asRecord(schema.items), false);
+  if (Array.isArray(value)) for (const item of value) fill(item, recordOf(schema.items), false);
   if (!isRecord(value)) return;
-  addDefaults(value, asRecord(schema.properties));
+  addDefaults(value, recordOf(schema.properties));
   for (const field of Object.keys(value)) fillField(value, field, schema, root);
 }
 
 function addDefaults(value: JsonRecord, properties: JsonRecord): void {
   for (const [field, child] of Object.entries(properties)) {
-    const { default: fallback, nullable } = asRecord(child);
+    const { default: fallback, nullable } = recordOf(child);
     const missing = value[field] === undefined || (value[field] === null && nullable !== true);
     if (missing && fallback !== undefined) value[field] = clone(fallback);
   }
 }
 
 function fillField(value: JsonRecord, field: string, schema: JsonRecord, root: boolean): void {
-  const declared = asRecord(schema.properties)[field] ?? schema.additionalProperties;
+  const declared = recordOf(schema.properties)[field] ?? schema.additionalProperties;
   if (isRecord(declared)) fill(value[field], declared, false);
   else if (!keeps(schema, root ? '' : '.', field)) delete value[field];
 }
@@ -176,10 +176,10 @@ function requiredProblems(value: unknown, schema: JsonRecord, path: string): Fie
 
 function childProblems(value: unknown, schema: JsonRecord, path: string): FieldProblem[] {
   if (Array.isArray(value)) {
-    return value.flatMap((item, index) => schemaProblems(item, asRecord(schema.items), `${path}[${index}]`));
+    return value.flatMap((item, index) => schemaProblems(item, recordOf(schema.items), `${path}[${index}]`));
   }
   if (!isRecord(value)) return [];
-  const properties = asRecord(schema.properties);
+  const properties = recordOf(schema.properties);
   return Object.entries(value).flatMap(([field, child]) => {
     const childSchema = properties[field] ?? schema.additionalProperties;
     return isRecord(childSchema) ? schemaProblems(child, childSchema, path ? `${path}.${field}` : field) : [];
@@ -190,14 +190,14 @@ function junctionProblems(value: unknown, schema: JsonRecord, path: string): Fie
   const passing = (branches: JsonRecord[]) =>
     branches.filter((branch) => schemaProblems(value, branch, path).length === 0).length;
   const refuse = (message: string) => [problem(path, 'FieldValueInvalid', 'Invalid value', value, message)];
-  const oneOf = asRecords(schema.oneOf);
-  const anyOf = asRecords(schema.anyOf);
+  const oneOf = recordsOf(schema.oneOf);
+  const anyOf = recordsOf(schema.anyOf);
   return [
     ...(oneOf.length > 0 && passing(oneOf) !== 1
       ? refuse('must validate one and only one schema (oneOf)')
       : []),
     ...(anyOf.length > 0 && passing(anyOf) === 0 ? refuse('must validate at least one schema (anyOf)') : []),
-    ...asRecords(schema.allOf).flatMap((branch) => schemaProblems(value, branch, path)),
+    ...recordsOf(schema.allOf).flatMap((branch) => schemaProblems(value, branch, path)),
     ...(isRecord(schema.not) && passing([schema.not]) === 1
       ? refuse('must not validate the schema (not)')
       : []),

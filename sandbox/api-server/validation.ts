@@ -1,6 +1,6 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
 import { type FieldProblem, invalid } from './errors.ts';
-import { asRecord, asRecords, asStrings, at, sameJson } from './json.ts';
+import { asStrings, at, sameJson } from './json.ts';
 import type { KindInfo } from './kinds.ts';
 import { matchesSelector } from './selectors.ts';
 
@@ -78,7 +78,7 @@ const VALIDATORS: Readonly<Record<string, Validator>> = {
 };
 
 function horizontalPodAutoscaler({ spec }: KubernetesObject): FieldProblem[] {
-  const { minReplicas, maxReplicas } = asRecord(spec);
+  const { minReplicas, maxReplicas } = recordOf(spec);
   if (maxReplicas === undefined) return [required('spec.maxReplicas')];
   if (Number(minReplicas) < 1)
     return [badValue('spec.minReplicas', minReplicas, 'must be greater than or equal to 1')];
@@ -87,7 +87,7 @@ function horizontalPodAutoscaler({ spec }: KubernetesObject): FieldProblem[] {
 }
 
 function workload(object: KubernetesObject, previous?: KubernetesObject): FieldProblem[] {
-  const spec = asRecord(object.spec);
+  const spec = recordOf(object.spec);
   const problems: FieldProblem[] = [];
   const labels = asStrings(at(spec, 'template', 'metadata', 'labels'));
   if (spec.selector === undefined) problems.push(required('spec.selector'));
@@ -106,7 +106,7 @@ function workload(object: KubernetesObject, previous?: KubernetesObject): FieldP
 }
 
 function podProblems(spec: unknown, path: string): FieldProblem[] {
-  const containers = asRecords(at(spec, 'containers'));
+  const containers = recordsOf(at(spec, 'containers'));
   if (containers.length === 0) return [required(`${path}.containers`)];
   return containers.flatMap((container, index) => {
     return ['name', 'image']
@@ -116,7 +116,7 @@ function podProblems(spec: unknown, path: string): FieldProblem[] {
 }
 
 function service(object: KubernetesObject, previous?: KubernetesObject): FieldProblem[] {
-  const ports = asRecords(at(object, 'spec', 'ports'));
+  const ports = recordsOf(at(object, 'spec', 'ports'));
   const problems = ports.flatMap((port, index) => {
     const field = `spec.ports[${index}]`;
     const number = port.port;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/api/clock.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
 import { ApiError } from '../api-server/errors.ts';
-import { asRecord, asRecords, type JsonRecord, sameJson } from '../api-server/json.ts';
+import { type JsonRecord, sameJson } from '../api-server/json.ts';
 import type { KindInfo } from '../api-server/kinds.ts';
 import { type DeleteOptions, deleteObject } from '../api-server/object-deletion.ts';
 import { type ApiWorld, createObject, updateObject } from '../api-server/object-writer.ts';
@@ -147,7 +147,7 @@ export function controllerClient(world: ApiWorld, manager: string): ControllerCl
       updateObject(
         world,
         kindOf(object),
-        { ...object, spec: { ...asRecord(object.spec), replicas } },
+        { ...object, spec: { ...recordOf(object.spec), replicas } },
         { manager, subresource: 'scale' },
       ),
     updateStatus(object, status) {
@@ -164,7 +164,7 @@ export function controllerClient(world: ApiWorld, manager: string): ControllerCl
 
 /** True when `owner` controls the object. */
 export function isControlledBy(object: KubernetesObject, owner: KubernetesObject): boolean {
-  const references = asRecords(object.metadata.ownerReferences);
+  const references = recordsOf(object.metadata.ownerReferences);
   return references.some(
     (reference) => reference.controller === true && reference.uid === owner.metadata.uid,
   );
@@ -184,7 +184,7 @@ export function splitKey(key: string): [string, string] {
 
 /** The condition of this type, if there is one. */
 export function findCondition(conditions: unknown, type: string): JsonRecord | undefined {
-  return asRecords(conditions).find((condition) => condition.type === type);
+  return recordsOf(conditions).find((condition) => condition.type === type);
 }
 
 /** New conditions; `lastTransitionTime` stays where the status did not change. */

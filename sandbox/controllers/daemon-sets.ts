@@ -1,5 +1,5 @@
-import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
-import { asNumber, asRecord, asString, asStrings, at } from '../api-server/json.ts';
+import { type KubernetesObject, namespacedName, recordOf } from '../../src/api/kubernetes.ts';
+import { asNumber, asString, asStrings, at } from '../api-server/json.ts';
 import {
   type Controller,
   type ControllerClient,
@@ -95,7 +95,7 @@ interface Replacement {
 
 function replaceOld(client: ControllerClient, daemonSet: KubernetesObject, hash: string): void {
   const places = placesOf(client, daemonSet);
-  const rolling = asRecord(at(daemonSet, 'spec', 'updateStrategy', 'rollingUpdate'));
+  const rolling = recordOf(at(daemonSet, 'spec', 'updateStrategy', 'rollingUpdate'));
   const maxSurge = Math.ceil(shareOf(rolling.maxSurge ?? 0, places.length));
   const maxUnavailable = Math.max(1, Math.ceil(shareOf(rolling.maxUnavailable ?? 1, places.length)));
   const isAvailable = (pod: KubernetesObject) => availableInMs(client, daemonSet, pod) === 0;

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asNumber, asRecord, asStrings, at, sameJson } from '../api-server/json.ts';
+import { type KubernetesObject, recordOf } from '../../src/api/kubernetes.ts';
+import { asNumber, asStrings, at, sameJson } from '../api-server/json.ts';
 import { templateHash } from '../api-server/safe-names.ts';
 import { type ControllerClient, isControlledBy, splitKey } from './controller.ts';
 import { newReplicaCount, rollingBounds, wantedReplicas } from './deployment-scaling.ts';
@@ -34,14 +34,14 @@ function revisionOf(object: KubernetesObject): number {
 }
 
 function sameTemplate(replicaSet: KubernetesObject, deployment: KubernetesObject): boolean {
-  const template = asRecord(at(replicaSet, 'spec', 'template'));
+  const template = recordOf(at(replicaSet, 'spec', 'template'));
   const labels = asStrings(at(template, 'metadata', 'labels'));
   delete labels[HASH_LABEL];
-  const bare = { ...template, metadata: { ...asRecord(template.metadata), labels } };
-  const wanted = asRecord(at(deployment, 'spec', 'template'));
+  const bare = { ...template, metadata: { ...recordOf(template.metadata), labels } };
+  const wanted = recordOf(at(deployment, 'spec', 'template'));
   return sameJson(bare, {
     ...wanted,
-    metadata: { ...asRecord(wanted.metadata), labels: asStrings(at(wanted, 'metadata', 'labels')) },
+    metadata: { ...recordOf(wanted.metadata), labels: asStrings(at(wanted, 'metadata', 'labels')) },
   });
 }
 
@@ -66,7 +66,7 @@ export function resize(
   client.update({
     ...replicaSet,
     metadata: { ...replicaSet.metadata, annotations },
-    spec: { ...asRecord(replicaSet.spec), replicas },
+    spec: { ...recordOf(replicaSet.spec), replicas },
   });
 }
 
@@ -83,7 +83,7 @@ export function ensureNewest(client: ControllerClient, rollout: Rollout): Kubern
   const annotations = { ...newest.metadata.annotations, [REVISION]: latest };
   const minReadySeconds = asNumber(at(deployment, 'spec', 'minReadySeconds'));
   const spec = {
-    ...asRecord(newest.spec),
+    ...recordOf(newest.spec),
     ...(minReadySeconds || at(newest, 'spec', 'minReadySeconds') ? { minReadySeconds } : {}),
   };
   client.update({ ...newest, metadata: { ...newest.metadata, annotations }, spec });
@@ -97,10 +97,10 @@ function createReplicaSet(
   revision: string,
 ): KubernetesObject {
   const { name, namespace, uid } = deployment.metadata;
-  const template = asRecord(at(deployment, 'spec', 'template'));
+  const template = recordOf(at(deployment, 'spec', 'template'));
   const hash = templateHash(template);
   const labels = { ...asStrings(at(template, 'metadata', 'labels')), [HASH_LABEL]: hash };
-  const selector = asRecord(at(deployment, 'spec', 'selector'));
+  const selector = recordOf(at(deployment, 'spec', 'selector'));
   const owner = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -125,11 +125,11 @@ function createReplicaSet(
         ? { minReadySeconds: at(deployment, 'spec', 'minReadySeconds') }
         : {}),
       selector: { ...selector, matchLabels: { ...asStrings(selector.matchLabels), [HASH_LABEL]: hash } },
-      template: { ...template, metadata: { ...asRecord(template.metadata), labels } },
+      template: { ...template, metadata: { ...recordOf(template.metadata), labels } },
     },
   };
   const replicas = newReplicaCount(deployment, [...old, draft], draft);
-  return client.create({ ...draft, spec: { ...asRecord(draft.spec), replicas } });
+  return client.create({ ...draft, spec: { ...recordOf(draft.spec), replicas } });
 }
 
 function noteRevision(
@@ -143,5 +143,5 @@ function noteRevision(
   if (!created) return;
   const condition = progressing('True', 'NewReplicaSetCreated', `Created new replica set "${created}"`);
   const conditions = setCondition(at(updated, 'status', 'conditions'), condition, client.nowMs());
-  client.updateStatus(updated, { ...asRecord(updated.status), conditions });
+  client.updateStatus(updated, { ...recordOf(updated.status), conditions });
 }

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asNumber, asRecord, asRecords, asString, at, type JsonRecord } from '../api-server/json.ts';
+import { type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
+import { asNumber, asString, at, type JsonRecord } from '../api-server/json.ts';
 import { timestamp } from '../api-server/object-writer.ts';
 import { findCondition } from './controller.ts';
 import { availableReplicas, rollingBounds, total, wantedReplicas } from './deployment-scaling.ts';
@@ -8,7 +8,7 @@ import { availableReplicas, rollingBounds, total, wantedReplicas } from './deplo
 export function setCondition(conditions: unknown, wanted: JsonRecord, nowMs: number): JsonRecord[] {
   const current = findCondition(conditions, asString(wanted.type));
   if (current && current.status === wanted.status && current.reason === wanted.reason)
-    return asRecords(conditions);
+    return recordsOf(conditions);
   return replaceCondition(conditions, wanted, nowMs);
 }
 
@@ -16,7 +16,7 @@ function replaceCondition(conditions: unknown, wanted: JsonRecord, nowMs: number
   const current = findCondition(conditions, asString(wanted.type));
   const now = timestamp(nowMs);
   const lastTransitionTime = current?.status === wanted.status ? current?.lastTransitionTime : now;
-  const others = asRecords(conditions).filter((each) => each.type !== wanted.type);
+  const others = recordsOf(conditions).filter((each) => each.type !== wanted.type);
   return [...others, { ...wanted, lastUpdateTime: now, lastTransitionTime }];
 }
 
@@ -117,7 +117,7 @@ export function withProgress(
     const done = progressing('True', 'NewReplicaSetAvailable', `${subject} has successfully progressed.`);
     return put(setCondition(counted.conditions, done, nowMs));
   }
-  if (hasProgressed(asRecord(deployment.status), counted)) {
+  if (hasProgressed(recordOf(deployment.status), counted)) {
     const moving = progressing('True', 'ReplicaSetUpdated', `${subject} is progressing.`);
     return put(replaceCondition(counted.conditions, moving, nowMs));
   }

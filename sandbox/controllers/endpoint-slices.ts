@@ -1,13 +1,5 @@
-import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
-import {
-  asRecord,
-  asRecords,
-  asString,
-  asStrings,
-  at,
-  type JsonRecord,
-  sameJson,
-} from '../api-server/json.ts';
+import { type KubernetesObject, namespacedName, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
+import { asString, asStrings, at, type JsonRecord, sameJson } from '../api-server/json.ts';
 import { matchesSelector } from '../api-server/selectors.ts';
 import { type Controller, type ControllerClient, isControlledBy, splitKey } from './controller.ts';
 
@@ -59,7 +51,7 @@ export function podsOfService(
 
 /** Ports of the Service as numbers of this pod, without those that it lacks. */
 export function endpointPorts(service: KubernetesObject, pod: KubernetesObject): JsonRecord[] {
-  return asRecords(at(service, 'spec', 'ports')).flatMap((port) => {
+  return recordsOf(at(service, 'spec', 'ports')).flatMap((port) => {
     const number = numberIn(pod, port);
     if (number === undefined) return [];
     const { name = '', protocol = 'TCP', appProtocol } = port;
@@ -69,11 +61,11 @@ export function endpointPorts(service: KubernetesObject, pod: KubernetesObject):
 
 function numberIn(pod: KubernetesObject, { targetPort, port, protocol = 'TCP' }: JsonRecord): unknown {
   if (typeof targetPort !== 'string') return targetPort ?? port;
-  const sidecars = asRecords(at(pod, 'spec', 'initContainers')).filter(
+  const sidecars = recordsOf(at(pod, 'spec', 'initContainers')).filter(
     (container) => container.restartPolicy === 'Always',
   );
-  const declared = [...asRecords(at(pod, 'spec', 'containers')), ...sidecars].flatMap((container) =>
-    asRecords(container.ports),
+  const declared = [...recordsOf(at(pod, 'spec', 'containers')), ...sidecars].flatMap((container) =>
+    recordsOf(container.ports),
   );
   return declared.find((one) => one.name === targetPort && (one.protocol ?? 'TCP') === protocol)
     ?.containerPort;
@@ -127,7 +119,7 @@ function groupsOf(client: ControllerClient, service: KubernetesObject, addressTy
 
 /** Endpoints stay in the slice order in which they were first written. */
 function inChunks({ ports, endpoints }: Group, live: readonly KubernetesObject[]): Group[] {
-  const known = live.flatMap((slice) => asRecords(slice.endpoints).map(uidOf));
+  const known = live.flatMap((slice) => recordsOf(slice.endpoints).map(uidOf));
   const rank = (one: JsonRecord) => (known.includes(uidOf(one)) ? known.indexOf(uidOf(one)) : known.length);
   const sorted = endpoints.toSorted((left, right) => rank(left) - rank(right));
   const chunks: Group[] = [];
@@ -203,12 +195,12 @@ function endpoint(
   pod: KubernetesObject,
   addresses: readonly string[],
 ): JsonRecord {
-  const conditions = asRecords(at(pod, 'status', 'conditions'));
+  const conditions = recordsOf(at(pod, 'status', 'conditions'));
   const serving = conditions.some((each) => each.type === 'Ready' && each.status === 'True');
   const terminating = pod.metadata.deletionTimestamp !== undefined;
   const ready = at(service, 'spec', 'publishNotReadyAddresses') === true || (serving && !terminating);
   const { name, namespace, uid } = pod.metadata;
-  const { hostname, subdomain, nodeName } = asRecord(pod.spec);
+  const { hostname, subdomain, nodeName } = recordOf(pod.spec);
   const isNamed = hostname !== undefined && subdomain === service.metadata.name;
   return {
     addresses,
@@ -220,7 +212,7 @@ function endpoint(
 }
 
 function addressesOf(pod: KubernetesObject, addressType: string): string[] {
-  const addresses = asRecords(at(pod, 'status', 'podIPs')).map(({ ip }) => asString(ip));
+  const addresses = recordsOf(at(pod, 'status', 'podIPs')).map(({ ip }) => asString(ip));
   return addresses.filter((ip) => ip !== '' && ip.includes(':') === (addressType === 'IPv6'));
 }
 
@@ -230,7 +222,7 @@ function isOver(pod: KubernetesObject): boolean {
 }
 
 function keyOfPorts(ports: unknown): string {
-  const entries = asRecords(ports).map(({ name, protocol, port, appProtocol }) =>
+  const entries = recordsOf(ports).map(({ name, protocol, port, appProtocol }) =>
     JSON.stringify([name, protocol, port, appProtocol]),
   );
   return entries.sort().join();

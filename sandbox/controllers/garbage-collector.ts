@@ -1,5 +1,4 @@
-import type { KubernetesObject, OwnerReference } from '../../src/api/kubernetes.ts';
-import { asRecord } from '../api-server/json.ts';
+import { type KubernetesObject, type OwnerReference, recordOf } from '../../src/api/kubernetes.ts';
 import type { KindInfo } from '../api-server/kinds.ts';
 import { deleteObject } from '../api-server/object-deletion.ts';
 import { type ApiWorld, updateObject } from '../api-server/object-writer.ts';
@@ -99,7 +98,7 @@ export function namespaceController(world: ApiWorld): Controller {
       if (everyObject(world).some(({ object }) => object.metadata.namespace === name)) return;
       world.store.remove('/namespaces', {
         ...namespace,
-        spec: { ...asRecord(namespace.spec), finalizers: [] },
+        spec: { ...recordOf(namespace.spec), finalizers: [] },
       });
     },
   };

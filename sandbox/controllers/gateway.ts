@@ -1,5 +1,5 @@
-import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
-import { asRecord, asRecords, at } from '../api-server/json.ts';
+import { type KubernetesObject, namespacedName, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
+import { at } from '../api-server/json.ts';
 import { timestamp } from '../api-server/object-writer.ts';
 import type { Store } from '../api-server/store.ts';
 import { type Controller, type ControllerClient, splitKey, withTransitions } from './controller.ts';
@@ -37,8 +37,8 @@ function statusController(
 
 function routeStatus(route: KubernetesObject, now: string): unknown {
   const observedGeneration = route.metadata.generation;
-  const previous = asRecords(at(route, 'status', 'parents'));
-  const parents = asRecords(at(route, 'spec', 'parentRefs')).map((parentRef, index) => ({
+  const previous = recordsOf(at(route, 'status', 'parents'));
+  const parents = recordsOf(at(route, 'spec', 'parentRefs')).map((parentRef, index) => ({
     parentRef,
     controllerName: CONTROLLER_NAME,
     conditions: withTransitions(
@@ -74,7 +74,7 @@ function proxyStatus(proxy: KubernetesObject, now: string): unknown {
     observedGeneration: proxy.metadata.generation,
   };
   const conditions = withTransitions(at(proxy, 'status', 'conditions'), [valid], now);
-  return { ...asRecord(proxy.status), currentStatus: 'valid', description: 'Valid HTTPProxy', conditions };
+  return { ...recordOf(proxy.status), currentStatus: 'valid', description: 'Valid HTTPProxy', conditions };
 }
 
 function gatewayStatus(gateway: KubernetesObject, now: string): unknown {
@@ -96,7 +96,7 @@ function gatewayStatus(gateway: KubernetesObject, now: string): unknown {
     },
   ];
   return {
-    ...asRecord(gateway.status),
+    ...recordOf(gateway.status),
     conditions: withTransitions(at(gateway, 'status', 'conditions'), wanted, now),
   };
 }

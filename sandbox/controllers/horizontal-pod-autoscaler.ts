@@ -1,5 +1,5 @@
-import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
-import { asNumber, asRecord, at } from '../api-server/json.ts';
+import { type KubernetesObject, namespacedName, recordOf } from '../../src/api/kubernetes.ts';
+import { asNumber, at } from '../api-server/json.ts';
 import { type Controller, type ControllerClient, splitKey } from './controller.ts';
 
 const SCALERS = 'autoscaling/horizontalpodautoscalers';
@@ -35,7 +35,7 @@ function scale(client: ControllerClient, scaler: KubernetesObject, deployment: K
   const wanted = current === 0 ? 0 : Math.min(most, Math.max(least, current));
   if (wanted !== current) client.scale(deployment, wanted);
   client.updateStatus(scaler, {
-    ...asRecord(scaler.status),
+    ...recordOf(scaler.status),
     currentReplicas: asNumber(at(deployment, 'status', 'replicas')),
     desiredReplicas: wanted,
   });

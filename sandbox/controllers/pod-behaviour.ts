@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecords, asString, at } from '../api-server/json.ts';
+import { type KubernetesObject, recordsOf } from '../../src/api/kubernetes.ts';
+import { asString, at } from '../api-server/json.ts';
 
 /**
  * Why a pod never becomes ready. `NotReady`: it runs, and its readiness probe fails. `InitFails`: its first init container ends with an
@@ -80,10 +80,10 @@ export function createBehaviour(options: BehaviourOptions, changed: () => void):
  * CRASH_AFTER_MS; with the prefix PRIMARY_ they hold only for pods whose name contains `-primary-`. Images under `missing/` cannot be pulled.
  */
 function environmentRule(pod: KubernetesObject): PodOutcome {
-  const containers = asRecords(at(pod, 'spec', 'containers'));
+  const containers = recordsOf(at(pod, 'spec', 'containers'));
   const env = new Map(
     containers
-      .flatMap((each) => asRecords(each.env))
+      .flatMap((each) => recordsOf(each.env))
       .map((each) => [asString(each.name), asString(each.value)]),
   );
   const primary = pod.metadata.name.includes('-primary-');

@@ -1,6 +1,6 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
 import { badRequest } from '../api-server/errors.ts';
-import { asRecord, asRecords, asString, at } from '../api-server/json.ts';
+import { asString, at } from '../api-server/json.ts';
 import type { Behaviour } from './pod-behaviour.ts';
 
 /**
@@ -9,14 +9,14 @@ import type { Behaviour } from './pod-behaviour.ts';
  */
 export function podLog(behaviour: Behaviour, pod: KubernetesObject, query: URLSearchParams): string {
   const { name } = pod.metadata;
-  const containers = ['initContainers', 'containers'].flatMap((list) => asRecords(at(pod, 'spec', list)));
+  const containers = ['initContainers', 'containers'].flatMap((list) => recordsOf(at(pod, 'spec', list)));
   const wanted = query.get('container') ?? asString(containers[0]?.name);
   const container = containers.find((one) => one.name === wanted);
   if (!container) throw badRequest(`container ${wanted} is not valid for pod ${name}`);
   const statuses = ['initContainerStatuses', 'containerStatuses'].flatMap((list) =>
-    asRecords(at(pod, 'status', list)),
+    recordsOf(at(pod, 'status', list)),
   );
-  const status = asRecord(statuses.find((one) => one.name === wanted));
+  const status = recordOf(statuses.find((one) => one.name === wanted));
   const ended = at(status, 'lastState', 'terminated') !== undefined || Number(status.restartCount ?? 0) > 0;
   const isPrevious = query.get('previous') === 'true';
   if (isPrevious && !ended)

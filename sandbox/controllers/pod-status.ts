@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecords, asString, at, type JsonRecord } from '../api-server/json.ts';
+import { type KubernetesObject, recordsOf } from '../../src/api/kubernetes.ts';
+import { asString, at, type JsonRecord } from '../api-server/json.ts';
 import { timestamp } from '../api-server/object-writer.ts';
 import { withTransitions } from './controller.ts';
 import type { PodOutcome } from './pod-behaviour.ts';
@@ -74,11 +74,11 @@ function snapshotOf(
 }
 
 function containersOf(pod: KubernetesObject): JsonRecord[] {
-  return asRecords(at(pod, 'spec', 'containers'));
+  return recordsOf(at(pod, 'spec', 'containers'));
 }
 
 function initContainersOf(pod: KubernetesObject): JsonRecord[] {
-  return asRecords(at(pod, 'spec', 'initContainers'));
+  return recordsOf(at(pod, 'spec', 'initContainers'));
 }
 
 /** None of its containers was ever started. */

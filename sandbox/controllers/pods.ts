@@ -1,5 +1,5 @@
-import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
-import { asNumber, asRecord, asString, asStrings, at } from '../api-server/json.ts';
+import { type KubernetesObject, namespacedName, recordOf } from '../../src/api/kubernetes.ts';
+import { asNumber, asString, asStrings, at } from '../api-server/json.ts';
 import { randomSuffix } from '../api-server/safe-names.ts';
 import {
   type Controller,
@@ -106,8 +106,8 @@ export function newPod(
 ): KubernetesObject {
   const { apiVersion, kind } = owner;
   const { name, namespace, uid = '' } = owner.metadata;
-  const template = asRecord(given ?? at(owner, 'spec', 'template'));
-  const { creationTimestamp: _none, ...metadata } = asRecord(template.metadata);
+  const template = recordOf(given ?? at(owner, 'spec', 'template'));
+  const { creationTimestamp: _none, ...metadata } = recordOf(template.metadata);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -118,7 +118,7 @@ export function newPod(
       labels: { ...asStrings(metadata.labels), ...labels },
       ownerReferences: [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }],
     },
-    spec: { ...asRecord(template.spec), ...spec },
+    spec: { ...recordOf(template.spec), ...spec },
   };
 }
 

@@ -1,5 +1,5 @@
-import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
-import { asNumber, asRecords, asString, at } from '../api-server/json.ts';
+import { type KubernetesObject, namespacedName, recordsOf } from '../../src/api/kubernetes.ts';
+import { asNumber, asString, at } from '../api-server/json.ts';
 import {
   type Controller,
   type ControllerClient,
@@ -68,7 +68,7 @@ function writeStatus(
     ...(ready.length > 0 ? { readyReplicas: ready.length } : {}),
     ...(available > 0 ? { availableReplicas: available } : {}),
     observedGeneration: live.metadata.generation,
-    ...(asRecords(at(live, 'status', 'conditions')).length > 0
+    ...(recordsOf(at(live, 'status', 'conditions')).length > 0
       ? { conditions: at(live, 'status', 'conditions') }
       : {}),
   });

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asNumber, asRecords, asString, at, type JsonRecord } from '../api-server/json.ts';
+import { type KubernetesObject, recordsOf } from '../../src/api/kubernetes.ts';
+import { asNumber, asString, at, type JsonRecord } from '../api-server/json.ts';
 import type { Store } from '../api-server/store.ts';
 import { type Gateway, type RouteKey, routeKeys } from '../controllers/gateway.ts';
 
@@ -62,13 +62,13 @@ function servedRules(gateway: Gateway, namespace: string): Rule[][] {
 }
 
 function routeRules(route: KubernetesObject): Rule[] {
-  return asRecords(at(route, 'spec', 'rules')).map((rule) => ({
-    matched: asRecords(rule.matches).some(
+  return recordsOf(at(route, 'spec', 'rules')).map((rule) => ({
+    matched: recordsOf(rule.matches).some(
       (match) => match.headers !== undefined || match.queryParams !== undefined,
     ),
     backends: [
-      ...asRecords(rule.backendRefs).map((each) => backend(each, false)),
-      ...asRecords(rule.filters)
+      ...recordsOf(rule.backendRefs).map((each) => backend(each, false)),
+      ...recordsOf(rule.filters)
         .filter((filter) => filter.type === 'RequestMirror')
         .map((filter) => ({
           service: asString(at(filter, 'requestMirror', 'backendRef', 'name')),
@@ -81,11 +81,11 @@ function routeRules(route: KubernetesObject): Rule[] {
 }
 
 function proxyRules(proxy: KubernetesObject): Rule[] {
-  return asRecords(at(proxy, 'spec', 'routes')).map((route) => ({
-    matched: asRecords(route.conditions).some(
+  return recordsOf(at(proxy, 'spec', 'routes')).map((route) => ({
+    matched: recordsOf(route.conditions).some(
       (each) => each.header !== undefined || each.queryParameter !== undefined,
     ),
-    backends: asRecords(route.services).map((each) => backend(each, each.mirror === true)),
+    backends: recordsOf(route.services).map((each) => backend(each, each.mirror === true)),
   }));
 }
 

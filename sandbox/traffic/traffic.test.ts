@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecords, at } from '../api-server/json.ts';
+import { type KubernetesObject, recordsOf } from '../../src/api/kubernetes.ts';
+import { at } from '../api-server/json.ts';
 import { applyTo, deployment, route, service } from '../sandbox.test-support.ts';
 import { type Sandbox, startSandbox } from '../sandbox.ts';
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
@@ -53,8 +53,8 @@ describe('traffic', () => {
     await apply(route(50));
     const read = () => sandbox.store.get('gateway.networking.k8s.io/httproutes', 'default', 'web');
     const answered = () => {
-      const [parent] = asRecords(at(read(), 'status', 'parents'));
-      return asRecords(parent?.conditions)[0]?.observedGeneration;
+      const [parent] = recordsOf(at(read(), 'status', 'parents'));
+      return recordsOf(parent?.conditions)[0]?.observedGeneration;
     };
     expect([read()?.metadata.generation, answered()]).toEqual([2, 1]);
     expect(sandbox.traffic('default', 'web').successShare).toBe(0.8);
@@ -125,7 +125,7 @@ describe('traffic', () => {
     clock.advance(10_000);
     sampler.stop();
     expect(sampler.totals().failed).toBe(0);
-    const conditions = asRecords(
+    const conditions = recordsOf(
       at(sandbox.store.get('apps/deployments', 'default', 'web'), 'status', 'conditions'),
     );
     expect(conditions.find((each) => each.type === 'Progressing')?.reason).toBe('NewReplicaSetAvailable');

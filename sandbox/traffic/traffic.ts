@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/api/clock.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { asRecords, at } from '../api-server/json.ts';
+import { type KubernetesObject, recordsOf } from '../../src/api/kubernetes.ts';
+import { at } from '../api-server/json.ts';
 import type { Store } from '../api-server/store.ts';
 import { controllerName } from '../controllers/controller.ts';
 import { endpointPorts, podsOfService } from '../controllers/endpoint-slices.ts';
@@ -108,7 +108,7 @@ function viewOf(parts: TrafficParts, namespace: string, apex: string): TrafficVi
 
 /** A route that names a port which its Service does not have leads nowhere. */
 function hasPort(service: KubernetesObject, port: number | undefined): boolean {
-  const ports = asRecords(at(service, 'spec', 'ports'));
+  const ports = recordsOf(at(service, 'spec', 'ports'));
   return port === undefined || ports.some((one) => one.port === port);
 }
 
@@ -117,7 +117,7 @@ function servingPods(
   store: Store,
   service: KubernetesObject,
 ): Array<{ readonly pod: KubernetesObject; readonly isAnswering: boolean }> {
-  const wanted = asRecords(at(service, 'spec', 'ports')).length;
+  const wanted = recordsOf(at(service, 'spec', 'ports')).length;
   return podsOfService(store, service).flatMap((pod) => {
     const ports = endpointPorts(service, pod);
     if (!isServing(pod) || ports.length < wanted) return [];
@@ -127,7 +127,7 @@ function servingPods(
 
 /** A pod of the sandbox listens on the ports of its containers, and on all ports if they declare none. */
 function listensOn(pod: KubernetesObject, port: unknown): boolean {
-  const declared = asRecords(at(pod, 'spec', 'containers')).flatMap(({ ports }) => asRecords(ports));
+  const declared = recordsOf(at(pod, 'spec', 'containers')).flatMap(({ ports }) => recordsOf(ports));
   return declared.length === 0 || declared.some(({ containerPort }) => containerPort === port);
 }
 
