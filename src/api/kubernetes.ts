@@ -337,7 +337,7 @@ export function shortName(name: string, maxLength: number): string {
   return `${name.slice(0, maxLength - hash.length - 1).replace(/[-.]+$/, '')}-${hash}`;
 }
 
-/** A hash of the text in hex digits, for names. */
+/** A hash of the text in so many hex digits. */
 export function shortHash(text: string, digits = 10): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }

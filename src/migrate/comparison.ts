@@ -29,13 +29,13 @@ export async function comparisonOf(
     const own = new Set(keys);
     return {
       missing: inventory.filter((one) => !own.has(objectKey(one))).map(describe),
-      created: compared.filter(({ state }) => state === 'missing').map(objectName),
+      created: compared.filter(({ state }) => state === 'missing').map(describe),
       changed: [
         ...compared.flatMap((one, index) => changesOf(one, !applied.has(keys[index] ?? ''))),
         ...set.all.flatMap(ownWays),
       ],
       refused: compared.flatMap((one) =>
-        one.state === 'refused' ? [`${objectName(one)}: ${one.message ?? ''}`] : [],
+        one.state === 'refused' ? [`${describe(one)}: ${one.message ?? ''}`] : [],
       ),
     };
   } catch (error) {
@@ -52,11 +52,7 @@ function changesOf(difference: SourceObjectDifference, isHeld: boolean): string[
     .filter((path) => !path.startsWith('metadata.'))
     .filter((path) => !isHeld || path.startsWith('spec.template'))
     .filter((path) => path !== 'spec.replicas' || changedBy !== 'kube-controller-manager');
-  return paths.length > 0 ? [`${objectName(difference)}: ${paths.slice(0, 3).join(', ')}`] : [];
-}
-
-function objectName(one: SourceObjectDifference): string {
-  return describe(one);
+  return paths.length > 0 ? [`${describe(difference)}: ${paths.slice(0, 3).join(', ')}`] : [];
 }
 
 /** What the tools do with an object otherwise than applying it, and a Source does not. Pure. */

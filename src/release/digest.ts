@@ -6,6 +6,7 @@ import {
   type PodTemplate,
   pointerSteps,
   recordOf,
+  shortHash,
   textOf,
   withoutPath,
 } from '../api/kubernetes.ts';
@@ -47,7 +48,7 @@ export function digestOf(input: DigestInput): string {
 export function configKeyOf(configs: readonly KubernetesObject[], secretKey: Uint8Array): string | undefined {
   if (configs.length === 0) return undefined;
   const body = canonicalJson(configs.map((object) => configEntry(object, secretKey)).sort(byKindAndName));
-  return createHash('sha256').update(body).digest('hex').slice(0, 16);
+  return shortHash(body, 16);
 }
 
 interface ConfigEntry {

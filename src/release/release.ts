@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { gitPart } from '../api/canary/status.ts';
 import type { CommitInfo } from '../api/commit.ts';
 import {
@@ -12,6 +11,7 @@ import {
   present,
   recordOf,
   recordsOf,
+  shortHash,
   textOf,
   valueAt,
 } from '../api/kubernetes.ts';
@@ -101,7 +101,7 @@ export function settingsOf(target: KubernetesObject): WorkloadSettings {
 
 /** Equal for equal settings: 16 hex digits. */
 export function settingsKey(settings: WorkloadSettings): string {
-  return createHash('sha256').update(canonicalJson(settings)).digest('hex').slice(0, 16);
+  return shortHash(canonicalJson(settings), 16);
 }
 
 /** A copy of the target with exactly these settings: absent ones are removed. */

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { syncAnnotation } from '../api/annotations.ts';
+import { shortHash } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 
 /**
@@ -46,7 +46,7 @@ export function refusalRecord(write: string, request: string, times: number): Gi
 /** A short id of what a Source asks for now: its generation, and the last request to sync. */
 export function requestOf({ metadata }: Pick<Source, 'metadata'>): string {
   const sync = metadata.annotations?.[syncAnnotation];
-  const hash = sync && createHash('sha256').update(sync).digest('hex').slice(0, 8);
+  const hash = sync && shortHash(sync, 8);
   return `generation ${metadata.generation ?? 0}${hash ? ` sync ${hash}` : ''}`;
 }
 

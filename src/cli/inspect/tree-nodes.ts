@@ -57,13 +57,13 @@ export async function sourceTree(client: Reader, source: KubernetesObject): Prom
     ({ apiVersion, kind }) => kind === 'Canary' && apiVersion === apiVersionOf('Canary'),
   );
   const below = await Promise.all(canaries.map((canary) => canaryNode(client, canary, unread)));
-  const inCanaries = new Set(below.flatMap(({ children }) => children.map(nodeKey)));
+  const inCanaries = new Set(below.flatMap(({ children }) => children.map(describe)));
   const drift = liveCondition(source, 'Drifted');
   const driftMessage = drift?.status === 'True' ? (drift.message ?? '') : '';
   const others = members
-    .filter((object) => !canaries.includes(object) && !inCanaries.has(nodeKey(object)))
+    .filter((object) => !canaries.includes(object) && !inCanaries.has(describe(object)))
     .map((object) => nodeOf(object, { drift: driftIn(driftMessage, object) }));
-  const children = [...others, ...below].sort((left, right) => (nodeKey(left) < nodeKey(right) ? -1 : 1));
+  const children = [...others, ...below].sort((left, right) => (describe(left) < describe(right) ? -1 : 1));
   if (children.length > limits.treeObjects)
     unread.add(`${children.length - limits.treeObjects} more objects are not shown`);
   const { status, reason = '', message = '' } = liveCondition(source, 'Ready') ?? {};
@@ -256,8 +256,4 @@ function ownerOf(object: KubernetesObject): string {
 function driftIn(message: string, object: KubernetesObject): string {
   const found = message.split('; ').find((part) => part.includes(`${describe(object)}: `));
   return found?.slice(found.indexOf(`${describe(object)}: `) + describe(object).length + 2) ?? '';
-}
-
-function nodeKey(object: KubernetesObject | TreeNode): string {
-  return describe(object);
 }

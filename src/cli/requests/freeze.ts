@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { freezeLabel, readFreeze } from '../../api/freeze.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type ObjectReference,
   parseLabelSelector,
   referenceOf,
+  shortHash,
 } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { SourceWindow } from '../../api/source/source.ts';
@@ -402,11 +402,7 @@ function nameOf(selector: string | undefined, windows: readonly SourceWindow[] |
     throw new InputError(error instanceof Error ? error.message : String(error));
   }
   const schedules = (windows ?? []).map(({ schedule }) => `\n${schedule}`).join('');
-  const of = createHash('sha256')
-    .update(`${selector ?? ''}${schedules}`)
-    .digest('hex')
-    .slice(0, 8);
-  return `holdfast-freeze-${of}`;
+  return `holdfast-freeze-${shortHash(`${selector ?? ''}${schedules}`, 8)}`;
 }
 
 /** `18:00` of this machine's day, or of the next one; `2h`; or RFC 3339. Milliseconds since the epoch. Throws InputError. */

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { webhookTimeoutMs } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
+import { shortHash } from '../../api/kubernetes.ts';
 import { limits, shorten } from '../../api/limits.ts';
 import type { HookAnswer } from '../../api/observed.ts';
 import type { HookCall, Hooks } from '../../contracts/notifications.ts';
@@ -145,7 +145,7 @@ function payloadOf({ canary, webhook, type, facts, event }: HookCall): Record<st
     namespace: canary.metadata.namespace ?? '',
     phase: analysisTypes.has(type) ? 'Progressing' : facts.phase,
     // The same for the same release, and of no further meaning, as in Flagger.
-    checksum: createHash('sha256').update(facts.digest).digest('hex').slice(0, 16),
+    checksum: shortHash(facts.digest, 16),
     ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
     type,
     digest: facts.digest,

@@ -1,7 +1,6 @@
 /** Approvals by people at a Source: each opens one thing, named by a verb and by the hash of what it opens (docs/adr/0039-approvals-open-one-thing.md). */
-import { createHash } from 'node:crypto';
 import { approveAnnotation } from '../../../api/annotations.ts';
-import { conditionOf, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, objectKey, shortHash } from '../../../api/kubernetes.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import type { SourceState } from '../context/state.ts';
 
@@ -76,7 +75,7 @@ export function doBothWait(
 
 /** Names a set of live objects. */
 export function hashOf(objects: readonly KubernetesObject[]): string {
-  return createHash('sha256').update(objects.map(idOf).sort().join('\n')).digest('hex').slice(0, 12);
+  return shortHash(objects.map(idOf).sort().join('\n'), 12);
 }
 
 /** Names one live object. */
