@@ -13,7 +13,7 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { canaryStatus } from '../../src/api/canary/summary.ts';
 import type { Clock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/kinds/crd.ts';
-import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type Condition, conditionOf, type KubernetesObject } from '../../src/api/kubernetes.ts';
 import { type App, startApp } from '../../src/server/app.ts';
 import type { AppOptions } from '../../src/server/options.ts';
 import { imageOf } from '../objects.ts';
@@ -301,8 +301,7 @@ export function statusOf(object: KubernetesObject | undefined): Record<string, u
 
 /** A condition of an object's status. */
 export function condition(object: KubernetesObject | undefined, type: string): Condition | undefined {
-  const conditions = (statusOf(object).conditions ?? []) as Condition[];
-  return conditions.find((entry) => entry.type === type);
+  return object && conditionOf(canaryStatus(object), type);
 }
 
 /** As `eventually`; fails with the statuses of the Canary `web` and of the Source. */
