@@ -526,5 +526,5 @@ async function createCanary(bed: Bed, index: number): Promise<void> {
   const object = JSON.parse(canary({ name }));
   object.metadata.annotations = { 'holdfast.dev/owner': `team-${((index / 50) % 5) | 0}` };
   await bed.send('POST', path, object);
-  await bed.send('PATCH', `${path}/${name}/status`, { status }, 'application/merge-patch+json');
+  await bed.send('PATCH', `${path}/${name}/status`, { status });
 }

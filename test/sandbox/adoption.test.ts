@@ -257,12 +257,9 @@ describe('beside what was promoted', () => {
     await bed.start();
     await untilAdopted();
     const { spec: next } = version(2);
-    await bed.send(
-      'PATCH',
-      '/apis/apps/v1/namespaces/shop/deployments/web',
-      { spec: { template: { spec: (next as { template: { spec: object } }).template.spec } } },
-      'application/merge-patch+json',
-    );
+    await bed.send('PATCH', '/apis/apps/v1/namespaces/shop/deployments/web', {
+      spec: { template: { spec: (next as { template: { spec: object } }).template.spec } },
+    });
     await eventually(
       'version 2 is promoted',
       async () => imageOf(await workload('web-primary')) === 'shop/web:2',

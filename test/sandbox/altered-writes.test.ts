@@ -77,9 +77,7 @@ describe('an admission webhook that changes the primary', () => {
   test('caps its pods: it is told who must act, and tried again ever more rarely', async () => {
     const shop = await shops.openRunning('capped', checks);
     const remove = webhook(shop, capped);
-    await shops
-      .bed()
-      .send('PATCH', primaryPath(shop), { spec: { replicas: 1 } }, 'application/merge-patch+json');
+    await shops.bed().send('PATCH', primaryPath(shop), { spec: { replicas: 1 } });
     await shop.until('it is told', isTold);
     expect(readyOf(shop.status())?.message).toMatch(
       /podinfo-primary: spec.replicas is 1, not 2, right after it was written: an admission webhook or policy changes it/,
@@ -148,7 +146,7 @@ function contend(shop: Shop, name = 'podinfo-primary'): () => void {
 /** Somebody lets a Service select other pods. */
 function change(shop: Shop, name = 'podinfo-primary'): Promise<unknown> {
   const path = `/api/v1/namespaces/${shop.namespace}/services/${name}?fieldManager=mesh-operator`;
-  return shops.bed().send('PATCH', path, { spec: { selector: theirs } }, 'application/merge-patch+json');
+  return shops.bed().send('PATCH', path, { spec: { selector: theirs } });
 }
 
 test('another controller that undoes each write is told, answered less often, and what it changed is put right once it has stopped', async () => {

@@ -169,12 +169,7 @@ test('a Rollout of Argo CD waits until its Application leaves the selector alone
       'application/apply-patch+yaml',
     );
   const phase = (status: object) =>
-    bed.send(
-      'PATCH',
-      '/apis/argoproj.io/v1alpha1/namespaces/shop/rollouts/web/status',
-      { status },
-      'application/merge-patch+json',
-    );
+    bed.send('PATCH', '/apis/argoproj.io/v1alpha1/namespaces/shop/rollouts/web/status', { status });
   const current = async () => (await say()).steps.find(({ state }) => state !== 'done');
   const missing = async () =>
     (await current())?.requires.flatMap(({ holds, found }) => (holds ? [] : [found]));
@@ -265,7 +260,7 @@ test('a Rollout that left the files is told of until it has left the cluster', a
   expect(await only()).toEqual([['refused', expect.anything()]]);
   await bed.send('PATCH', at(canaryPath), { ...canary, spec: { ...canary.spec, suspend: false } }, applied);
   const status = { phase: 'Initialized' };
-  await bed.send('PATCH', `/apis/${canaryPath}/status`, { status }, 'application/merge-patch+json');
+  await bed.send('PATCH', `/apis/${canaryPath}/status`, { status });
   expect(await only()).toEqual([['next', ['kubectl -n shop delete rollouts.argoproj.io web']]]);
   await bed.send(
     'PATCH',

@@ -99,7 +99,7 @@ test('an SSH address without a Secret, or with one that knows no host, is refuse
   await bed.send('POST', '/api/v1/namespaces/shop/secrets', secret);
   const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
   const patch = { spec: { secretRef: { name: 'git-login' } } };
-  expect((await bed.send('PATCH', path, patch, 'application/merge-patch+json')).status).toBe(200);
+  expect((await bed.send('PATCH', path, patch)).status).toBe(200);
   const message = await sourceCondition('Fetched', 'Unauthorized');
   expect(message).toMatch(/Secret shop\/git-login: an SSH address needs known_hosts/);
   expect(message).not.toContain('s3cret');
@@ -264,12 +264,9 @@ test('history that was rewritten waits for an approval', async () => {
   expect(await sourceCondition('Ready', 'HistoryRewritten')).toContain(rewritten);
   expect(await bed.get('v1', 'ConfigMap', 'c')).toBeUndefined();
   const annotations = { 'holdfast.dev/approve': rewritten };
-  await bed.send(
-    'PATCH',
-    '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
-    { metadata: { annotations } },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop', {
+    metadata: { annotations },
+  });
   await eventually(
     'the rewritten history is applied',
     async () => statusOf(await bed.source()).appliedCommit === rewritten,

@@ -18,7 +18,7 @@ afterEach(() => bed.close());
 /** Somebody writes a field of a copy with another tool. */
 async function edit(kind: string, name: string, data: Record<string, string>): Promise<void> {
   const path = `/api/v1/namespaces/shop/${kind}/${name}?fieldManager=kubectl-edit`;
-  const { status } = await bed.send('PATCH', path, { data }, 'application/merge-patch+json');
+  const { status } = await bed.send('PATCH', path, { data });
   expect(status).toBe(200);
 }
 

@@ -145,12 +145,7 @@ test('a revert restores config, template and port as one; the rest of the commit
   await eventually('20 more polls', async () => bed.git.requests() - later >= 40);
   expect((await bed.canary())?.status).toEqual(status);
 
-  await bed.send(
-    'PATCH',
-    '/api/v1/namespaces/shop/configmaps/extra',
-    { data: { value: 'by hand' } },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', '/api/v1/namespaces/shop/configmaps/extra', { data: { value: 'by hand' } });
   await eventually(
     'a foreign change goes back to what is in force',
     async () => (await dataOf('ConfigMap', 'extra')) === 'one',

@@ -399,7 +399,7 @@ test('a Secret that is made anew with another type reaches the primary, also ove
     'canary.json': canary({ analysis: { iterations: 1 } }),
   });
   const immutable = { immutable: true };
-  await bed.send('PATCH', `${secrets}/login-primary`, immutable, 'application/merge-patch+json');
+  await bed.send('PATCH', `${secrets}/login-primary`, immutable);
 
   await bed.send('DELETE', `${secrets}/login`);
   await bed.send('POST', secrets, login('kubernetes.io/basic-auth', 'two'));

@@ -84,7 +84,7 @@ test('a Canary that is asked to hand its traffic back does so although its spec 
   await running({ revertOnDeletion: false });
   const broken = { sessionAffinity: { cookieName: 'a', primaryCookieName: 'a' } };
   const patch = { spec: { revertOnDeletion: true, analysis: broken } };
-  await bed.send('PATCH', `${path}/web`, patch, 'application/merge-patch+json');
+  await bed.send('PATCH', `${path}/web`, patch);
   await eventually(
     'it says so',
     async () => condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec',
@@ -278,18 +278,12 @@ test('a deletion is given up also where Holdfast has no rights on the routes of 
 async function takeLabels(): Promise<void> {
   const unlabelled = { metadata: { labels: { 'holdfast.dev/canary': null } } };
   for (const generated of ['services/web', 'services/web-primary', 'configmaps/web-config-primary'])
-    await bed.send(
-      'PATCH',
-      `/api/v1/namespaces/shop/${generated}`,
-      unlabelled,
-      'application/merge-patch+json',
-    );
+    await bed.send('PATCH', `/api/v1/namespaces/shop/${generated}`, unlabelled);
 }
 
 /** The spec cannot be acted on, and none is kept that could be: as where a version before kept none. */
 async function breakSpec(spec: Record<string, unknown>): Promise<void> {
-  const patch = (at: string, body: unknown) =>
-    bed.send('PATCH', `${path}/web${at}`, body, 'application/merge-patch+json');
+  const patch = (at: string, body: unknown) => bed.send('PATCH', `${path}/web${at}`, body);
   await patch('', { spec });
   await eventually('it is told', async () => {
     return condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec';
@@ -318,7 +312,7 @@ test('a Canary whose spec broke goes at once when revertOnDeletion is off', asyn
 test('switching revertOnDeletion off takes the finalizer away', async () => {
   await running();
   const off = { spec: { revertOnDeletion: false } };
-  await bed.send('PATCH', `${path}/web`, off, 'application/merge-patch+json');
+  await bed.send('PATCH', `${path}/web`, off);
   await eventually('no finalizer is left', async () => (await finalizersOf()).length === 0);
   await bed.send('DELETE', `${path}/web`);
   await eventually('the Canary is gone', isGone);

@@ -307,7 +307,7 @@ test('while a commit waits for other Sources, a Source is compared with the one 
   await createSource(bed, { path: 'app', dependsOn: [{ name: 'base' }] });
   await bed.start();
   await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === first);
-  await bed.send('PATCH', `${sources}/base`, { spec: { suspend: true } }, 'application/merge-patch+json');
+  await bed.send('PATCH', `${sources}/base`, { spec: { suspend: true } });
   await bed.commit('second', { 'app/config.json': config('debug') });
   await eventually('it waits', async () => {
     return condition(await bed.source(), 'Ready')?.reason === 'DependencyNotReady';

@@ -52,12 +52,7 @@ async function follow(files: Record<string, string>, spec: Record<string, unknow
 }
 
 async function edit(path: string, body: object, manager = 'kubectl-edit'): Promise<void> {
-  const { status } = await bed.send(
-    'PATCH',
-    `${path}?fieldManager=${manager}`,
-    body,
-    'application/merge-patch+json',
-  );
+  const { status } = await bed.send('PATCH', `${path}?fieldManager=${manager}`, body);
   expect(status).toBe(200);
 }
 

@@ -84,7 +84,7 @@ async function drill(): Promise<{ report: DrillReport; exitCode: number }> {
 }
 
 function patch(path: string, body: unknown) {
-  return bed.send('PATCH', path, body, 'application/merge-patch+json');
+  return bed.send('PATCH', path, body);
 }
 
 test('a drill tries everything of the last-known-good and writes nothing but the condition', async () => {

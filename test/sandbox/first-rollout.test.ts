@@ -87,7 +87,7 @@ test('an account that kubectl gave a workload without one stays, also where the 
   await eventually('v1 is applied', async () => imageOf(await plain()) === 'shop/web:1');
   const path = '/apis/apps/v1/namespaces/shop/deployments/plain?fieldManager=kubectl-set';
   const patch = { spec: { template: { spec: { serviceAccountName: 'own', serviceAccount: 'own' } } } };
-  expect((await bed.send('PATCH', path, patch, 'application/merge-patch+json')).status).toBe(200);
+  expect((await bed.send('PATCH', path, patch)).status).toBe(200);
 
   const v2 = await bed.commit('v2', { 'plain.json': manifest(2) });
 

@@ -52,7 +52,7 @@ async function startFlagger(...args: string[]): Promise<void> {
 
 async function stopFlagger(): Promise<void> {
   const patch = { spec: { replicas: 0 } };
-  await bed.send('PATCH', `${deployments}/flagger`, patch, 'application/merge-patch+json');
+  await bed.send('PATCH', `${deployments}/flagger`, patch);
 }
 
 /** As Flagger's client writes it. */

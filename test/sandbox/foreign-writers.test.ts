@@ -134,7 +134,7 @@ test('what kubectl adds to the nodeSelector or the tolerations of a primary is t
   const patch = async (pod: object) => {
     const path = '/apis/apps/v1/namespaces/shop/deployments/web-primary?fieldManager=kubectl-patch';
     const body = { spec: { template: { spec: pod } } };
-    expect((await bed.send('PATCH', path, body, 'application/merge-patch+json')).status).toBe(200);
+    expect((await bed.send('PATCH', path, body)).status).toBe(200);
   };
 
   await patch({ nodeSelector: { disk: 'ssd', zone: 'north' } });

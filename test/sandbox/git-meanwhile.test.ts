@@ -239,12 +239,9 @@ test('commits that are gone from the server, and from the disk of a restarted co
   expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');
   expect(statusOf(await bed.canary()).lastKnownGood).toEqual(before.lastKnownGood);
 
-  await bed.send(
-    'PATCH',
-    '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
-    { metadata: { annotations: { 'holdfast.dev/approve': head } } },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop', {
+    metadata: { annotations: { 'holdfast.dev/approve': head } },
+  });
   await untilAtRest(bed, 'Succeeded');
   expect(await primaryImage(bed)).toBe('shop/web:3');
 });

@@ -38,6 +38,7 @@ export interface Bed {
     name: string,
     namespace?: string,
   ): Promise<KubernetesObject | undefined>;
+  /** A PATCH is a merge patch, unless its type says otherwise. */
   send(
     method: string,
     path: string,
@@ -68,8 +69,9 @@ export async function startBed(clock?: Clock): Promise<Bed> {
   /** What was seen of a stored object, copied once: most looks meet it unchanged, and `canaryStatus` remembers what it unpacked. */
   const looked = new WeakMap<KubernetesObject, KubernetesObject>();
 
-  async function send(method: string, path: string, body?: unknown, contentType = 'application/json') {
-    const init = { method, headers: { 'content-type': contentType } };
+  async function send(method: string, path: string, body?: unknown, contentType?: string) {
+    const byDefault = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const init = { method, headers: { 'content-type': contentType ?? byDefault } };
     const answer = await fetch(
       `${sandbox.url}${path}`,
       body === undefined ? init : { ...init, body: JSON.stringify(body) },

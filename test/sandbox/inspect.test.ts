@@ -88,7 +88,7 @@ test('tree says what is not healthy, missing, of another tool, and what may not 
         },
       },
     };
-    await bed.send('PATCH', '/api/v1/namespaces/shop/services/web', patch, 'application/merge-patch+json');
+    await bed.send('PATCH', '/api/v1/namespaces/shop/services/web', patch);
     const { stdout, text } = await cli('tree', 'source/shop');
     expect(stdout).toMatch(/Deployment shop\/web-primary +missing +primary/);
     expect(stdout).toMatch(/Service shop\/web +healthy +service +Flux Kustomization flux\/apps/);
@@ -107,7 +107,7 @@ test('tree says which object another one changes, as Holdfast reported it', asyn
   const live = () => bed.get('v1', 'ConfigMap', 'settings');
   await eventually('it is applied', async () => (await live())?.metadata.annotations !== undefined);
   const path = '/api/v1/namespaces/shop/configmaps/settings?fieldManager=their-controller';
-  await bed.send('PATCH', path, { data: { colour: 'blue' } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { data: { colour: 'blue' } });
   const line = await eventually('drift', async () =>
     (await cli('tree', 'source/shop')).stdout
       .split('\n')
@@ -292,7 +292,7 @@ test('logs -f goes on until it is interrupted, says which logs end before that, 
 test('commands about one Canary take all with certain labels instead, in one namespace or in all', async () => {
   const label = { metadata: { labels: { team: 'front' } } };
   const path = '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web';
-  await bed.send('PATCH', path, label, 'application/merge-patch+json');
+  await bed.send('PATCH', path, label);
   const everywhere = (...words: string[]) => run(...words, '-A', '--kubeconfig', bed.kubeconfigPath);
 
   expect(await everywhere('explain', '-l', 'team=front')).toMatchObject({

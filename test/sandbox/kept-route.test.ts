@@ -134,12 +134,7 @@ test('loses no request while a release changes the port of the Service, which th
 test('gets its weights back when somebody applies it as it is in Git, and when it comes again', async () => {
   await begin();
   await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
-  await bed.send(
-    'PATCH',
-    path,
-    { spec: (front('/') as KubernetesObject).spec },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', path, { spec: (front('/') as KubernetesObject).spec });
   await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
 
   await bed.send('DELETE', path);

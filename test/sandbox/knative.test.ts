@@ -282,7 +282,7 @@ describe('a Canary whose target is a Knative Service', () => {
     await eventually('40 % on v2', async () => statusOf(await bed.canary()).canaryWeight === 40);
     // The next look at Git would bring v2 back at once: nothing holds it any more.
     const source = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
-    await bed.send('PATCH', source, { spec: { suspend: true } }, 'application/merge-patch+json');
+    await bed.send('PATCH', source, { spec: { suspend: true } });
     const isSuspended = async () => condition(await bed.source(), 'Ready')?.reason === 'Suspended';
     await eventually('Git is left alone', isSuspended);
     let isRefused = false;
@@ -316,14 +316,11 @@ describe('a Canary whose target is a Knative Service', () => {
         ],
       },
     };
-    await bed.send('PATCH', `${base}?fieldManager=flagger`, left, 'application/merge-patch+json');
+    await bed.send('PATCH', `${base}?fieldManager=flagger`, left);
     const status = { phase: 'Succeeded', lastAppliedSpec: '58b6d4', lastPromotedSpec: '58b6d4' };
-    await bed.send(
-      'PATCH',
-      '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web/status',
-      { status: { ...status, lastTransitionTime: '2026-01-01T00:00:00Z' } },
-      'application/merge-patch+json',
-    );
+    await bed.send('PATCH', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web/status', {
+      status: { ...status, lastTransitionTime: '2026-01-01T00:00:00Z' },
+    });
     await bed.start({ metricsServer: prometheus.url });
     await eventually(
       'it is taken over',

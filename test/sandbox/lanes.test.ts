@@ -71,7 +71,7 @@ async function untilHalfWay(): Promise<string> {
 }
 
 async function annotate(annotations: Record<string, string>): Promise<void> {
-  await bed.send('PATCH', canaryPath, { metadata: { annotations } }, 'application/merge-patch+json');
+  await bed.send('PATCH', canaryPath, { metadata: { annotations } });
 }
 
 /** Share of the requests by workload, as users' requests go. */
@@ -248,7 +248,7 @@ test('a finalizer that cannot be written keeps no requests on a canary that is g
   const allow = refuseWrites((path) => path === canaryPath);
   const annotations = { 'holdfast.dev/abort': v2 };
   const changed = { metadata: { annotations }, spec: { revertOnDeletion: true } };
-  await bed.send('PATCH', canaryPath, changed, 'application/merge-patch+json');
+  await bed.send('PATCH', canaryPath, changed);
   await eventually('the primary has all of the traffic', async () => shareOf('web-primary') === 1, {
     seen: status,
   });
@@ -299,12 +299,7 @@ test('a record that cannot be read counts as damaged, and is asked again until i
   );
   await bed.start();
   // Another copy reads it anew, once it has the Lease.
-  await bed.send(
-    'PATCH',
-    `${secrets}/${record}`,
-    { metadata: { annotations: { touched: 'true' } } },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', `${secrets}/${record}`, { metadata: { annotations: { touched: 'true' } } });
   await eventually(
     'it is told',
     async () => condition(await bed.canary(), 'RollbackReady')?.message.includes('cannot be read'),

@@ -201,7 +201,7 @@ describe('a Canary whose target another tool applies', () => {
     await runFirst(target('shop/web:1', manifest));
     const path = '/apis/apps/v1/namespaces/shop/deployments/web-primary';
     const scaled = { spec: { replicas: 3 } };
-    await bed.send('PATCH', path, scaled, 'application/merge-patch+json');
+    await bed.send('PATCH', path, scaled);
     const seen = async () => statusOf(await bed.canary());
     const serving = async () => ((await seen()) as CanaryStatus).serving?.[0]?.ready === 3;
     await eventually('three pods of the primary', serving, { seen });

@@ -157,7 +157,7 @@ describe('what left one Source of a repository', () => {
       await untilPruned('NotDecided', 'shop/other');
       expect(await isThere('b')).toBe(true);
 
-      await bed.send(method, `${sources}/other`, patch, 'application/merge-patch+json');
+      await bed.send(method, `${sources}/other`, patch);
 
       await untilGone('b');
       await untilPruned('Pruned');
@@ -286,7 +286,7 @@ describe('what left one Source of a repository', () => {
     expect(await isThere('moved')).toBe(true);
 
     const suspended = { spec: { suspend: true } };
-    await bed.send('PATCH', `${sources}/other`, suspended, 'application/merge-patch+json');
+    await bed.send('PATCH', `${sources}/other`, suspended);
 
     await untilGone('moved');
     expect(await isThere('b')).toBe(true);

@@ -96,7 +96,7 @@ async function addOwner(name: string): Promise<void> {
   const other = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid };
   const ownerReferences = [...(metadata.ownerReferences ?? []), other];
   const path = `/apis/apps/v1/namespaces/shop/deployments/${name}`;
-  await bed.send('PATCH', path, { metadata: { ownerReferences } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { metadata: { ownerReferences } });
 }
 
 for (const provider of ['kubernetes', 'gatewayapi:v1'])
@@ -259,7 +259,7 @@ test('a Canary with a HorizontalPodAutoscaler moves with it: the primary has a c
   });
   // As the autoscaler does: the sandbox has none.
   const path = '/apis/apps/v1/namespaces/shop/deployments/web/scale';
-  await bed.send('PATCH', path, { spec: { replicas: 3 } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { spec: { replicas: 3 } });
   await eventually('3 pods', async () => (await pods('web')) === 3);
   const traffic = watchTraffic();
   const copy = () => bed.get('autoscaling/v2', 'HorizontalPodAutoscaler', 'web-primary');

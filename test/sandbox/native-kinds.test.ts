@@ -234,12 +234,7 @@ test('a StatefulSet that somebody scales at a step gets its number back, and no 
     async () => podsOf('shop/web:2').length === 1 && podsOf('shop/web:1').length === 4,
   );
   const scale = bed.sandbox.store.get('apps/statefulsets', 'shop', 'web')?.metadata.generation ?? 0;
-  await bed.send(
-    'PATCH',
-    '/apis/apps/v1/namespaces/shop/statefulsets/web',
-    { spec: { replicas: 7 } },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', '/apis/apps/v1/namespaces/shop/statefulsets/web', { spec: { replicas: 7 } });
   await eventually('5 pods again', async () => {
     const object = await live(statefulSet);
     const pods = [podsOf('shop/web:1').length, podsOf('shop/web:2').length].join();
@@ -277,12 +272,7 @@ test('the nodes of one zone come first where the Canary says so', async () => {
     ['sandbox-node-a', 'east'],
     ['sandbox-node-c', 'west'],
   ])
-    await bed.send(
-      'PATCH',
-      `/api/v1/nodes/${node}`,
-      { metadata: { labels: { [label]: zone } } },
-      'application/merge-patch+json',
-    );
+    await bed.send('PATCH', `/api/v1/nodes/${node}`, { metadata: { labels: { [label]: zone } } });
   await runFirst(daemonSet, { interval: '10m', nodeOrder: { label, values: ['west'] } });
   await bed.commit('v2', { 'web.json': web(daemonSet, 'shop/web:2') });
   await eventually('the step', async () => podsOf('shop/web:2').length === 1);

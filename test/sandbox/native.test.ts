@@ -49,12 +49,12 @@ function live(): Promise<KubernetesObject | undefined> {
 /** As somebody with kubectl. */
 function patch(change: Record<string, unknown>): Promise<unknown> {
   const path = '/apis/apps/v1/namespaces/shop/deployments/web';
-  return bed.send('PATCH', path, { spec: change }, 'application/merge-patch+json');
+  return bed.send('PATCH', path, { spec: change });
 }
 
 async function suspendSource(): Promise<void> {
   const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
-  await bed.send('PATCH', path, { spec: { suspend: true } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { spec: { suspend: true } });
   const ready = async () => {
     const source = await bed.get('holdfast.dev/v1alpha1', 'Source', 'shop');
     const { conditions = [] } = (source?.status ?? {}) as { conditions?: Array<{ reason?: string }> };

@@ -58,7 +58,7 @@ async function plan(
 
 async function patch(path: string, body: unknown): Promise<void> {
   const place = `/api/v1/namespaces/shop/${path}?fieldManager=kubectl-edit`;
-  const { status } = await bed.send('PATCH', place, body, 'application/merge-patch+json');
+  const { status } = await bed.send('PATCH', place, body);
   expect(status).toBe(200);
 }
 

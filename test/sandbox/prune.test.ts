@@ -24,7 +24,7 @@ const { isThere, untilGone, untilApplied, untilPruned } = watchPruning(() => bed
 
 async function approve(commit: string): Promise<void> {
   const annotations = { 'holdfast.dev/approve': commit };
-  await bed.send('PATCH', `${sources}/shop`, { metadata: { annotations } }, 'application/merge-patch+json');
+  await bed.send('PATCH', `${sources}/shop`, { metadata: { annotations } });
 }
 
 function widgetKind(scope: string): KubernetesObject & { spec: { versions: Array<{ served: boolean }> } } {
@@ -168,12 +168,7 @@ describe('what left Git', () => {
     const { spec, ...crd } = widgetKind('Namespaced');
     const [version] = spec.versions;
     const serve = (served: boolean) =>
-      bed.send(
-        'PATCH',
-        `${kinds}/widgets.example.com`,
-        { spec: { versions: [{ ...version, served }] } },
-        'application/merge-patch+json',
-      );
+      bed.send('PATCH', `${kinds}/widgets.example.com`, { spec: { versions: [{ ...version, served }] } });
     const isWidget = async () =>
       (await bed.send('GET', '/apis/example.com/v1/namespaces/far/widgets/one')).status === 200;
     await bed.send('POST', kinds, { ...crd, spec });
@@ -208,12 +203,9 @@ describe('what left Git', () => {
   test('stays while the annotation of kinds names too many to look at, and goes once it is shortened', async () => {
     const kinds = Array.from({ length: 300 }, (_, index) => `Widget${index}.example.com`);
     const annotate = (value: string) =>
-      bed.send(
-        'PATCH',
-        `${sources}/shop`,
-        { metadata: { annotations: { 'applyset.kubernetes.io/contains-group-kinds': value } } },
-        'application/merge-patch+json',
-      );
+      bed.send('PATCH', `${sources}/shop`, {
+        metadata: { annotations: { 'applyset.kubernetes.io/contains-group-kinds': value } },
+      });
     const first = await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
     await createSource(bed, { prune: true });
     await bed.start();
@@ -241,7 +233,7 @@ describe('what left Git', () => {
     const broken = await bed.commit('a file is broken', { 'c.json': '{"apiVersion": "v1",' });
     const head = async () => (statusOf(await bed.source()).head as { commit?: string }).commit;
     await eventually('that is read', async () => (await head()) === broken, { seen: bed.source });
-    await bed.send('PATCH', `${sources}/shop`, { spec: { prune: true } }, 'application/merge-patch+json');
+    await bed.send('PATCH', `${sources}/shop`, { spec: { prune: true } });
     expect(await untilPruned('NotDecided')).toContain('broken');
     expect([await isThere('b'), await isThere('c')]).toEqual([true, true]);
 
@@ -431,12 +423,10 @@ describe('a Canary that left Git', () => {
         : undefined,
     );
     for (const name of ['api', 'web'])
-      await bed.send(
-        'PATCH',
-        `/apis/flagger.app/v1beta1/namespaces/shop/canaries/${name}`,
-        { metadata: { annotations: { [handingBack]: 'true' } }, spec: { revertOnDeletion: true } },
-        'application/merge-patch+json',
-      );
+      await bed.send('PATCH', `/apis/flagger.app/v1beta1/namespaces/shop/canaries/${name}`, {
+        metadata: { annotations: { [handingBack]: 'true' } },
+        spec: { revertOnDeletion: true },
+      });
 
     const last = await bed.commit('without b', { 'b.json': null });
 

@@ -228,7 +228,7 @@ test('a record stamped by a leader whose clock was ahead hides no newer release,
   await bed.start();
   const { record } = await goodRecord();
   const stamped = { metadata: { annotations: { 'holdfast.dev/promoted-time': '2099-01-01T00:00:00Z' } } };
-  await bed.send('PATCH', `${secrets}/${record}`, stamped, 'application/merge-patch+json');
+  await bed.send('PATCH', `${secrets}/${record}`, stamped);
   const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await eventually(
     'v3 is the last-known-good',

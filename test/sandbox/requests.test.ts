@@ -271,7 +271,7 @@ test('whoever interrupts a request that nobody has answered is told that it stay
   const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
   await bed.send('POST', canaries, JSON.parse(canary()));
   const underWay = { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } };
-  await bed.send('PATCH', `${canaries}/web/status`, { status: underWay }, 'application/merge-patch+json');
+  await bed.send('PATCH', `${canaries}/web/status`, { status: underWay });
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
 
   const command = run('promote', 'web', '-n', 'shop', '--kubeconfig', bed.kubeconfigPath, '--timeout', '8');

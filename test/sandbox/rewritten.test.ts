@@ -121,7 +121,7 @@ test('rewritten history waits after a restart, too, where an object of the commi
 
   const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
   const annotations = { 'holdfast.dev/approve': `rewrite:${rewritten}` };
-  await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { metadata: { annotations } });
   await untilApplied(rewritten);
   expect(await settingsValue()).toBe('two');
 });
@@ -134,12 +134,9 @@ test('an approval of a rewritten history is used up once that is followed: a lat
     }),
   });
   const approve = (request: string) =>
-    bed.send(
-      'PATCH',
-      '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
-      { metadata: { annotations: { 'holdfast.dev/approve': request } } },
-      'application/merge-patch+json',
-    );
+    bed.send('PATCH', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop', {
+      metadata: { annotations: { 'holdfast.dev/approve': request } },
+    });
   await bed.commit('v1', settings('one'));
   await createSource(bed);
   await bed.start();

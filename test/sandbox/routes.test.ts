@@ -94,12 +94,7 @@ test('a mirror to the canary that somebody adds to the route by hand is taken of
   const filters = [{ type: 'RequestMirror', requestMirror: { backendRef } }];
   const spec = { rules: (await rules()).map((rule) => ({ ...rule, filters })) };
 
-  await bed.send(
-    'PATCH',
-    '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web',
-    { spec },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web', { spec });
 
   await eventually('nothing is mirrored', async () => (await rules()).every((rule) => !rule.filters), {
     seen: rules,
@@ -141,7 +136,7 @@ test.each(Object.entries(additions))(
     const spec = { [list]: (await rules()).map((rule) => ({ ...rule, ...add })) };
     bed.sandbox.requests.clear();
 
-    const { status } = await bed.send('PATCH', path, { spec }, 'application/merge-patch+json');
+    const { status } = await bed.send('PATCH', path, { spec });
     expect(status).toBe(200);
 
     await eventually('it is gone', async () => (await rules()).every(isFree), { seen: rules });

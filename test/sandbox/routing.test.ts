@@ -124,7 +124,7 @@ async function answer(router: RoutingProvider, object: KubernetesObject): Promis
   if (answeredBySandbox.includes(object.kind) || JSON.stringify(status) === JSON.stringify(object.status))
     return;
   const path = pathOf(router, { apiVersion: object.apiVersion, kind: object.kind, name, namespace });
-  await bed.send('PATCH', `${path}/status`, { status }, 'application/merge-patch+json');
+  await bed.send('PATCH', `${path}/status`, { status });
 }
 
 const canary = () => bed.canary('podinfo');
@@ -185,12 +185,10 @@ describe.each(withObjects.map((router) => [router.name, router] as const))('prov
       ({ name }) => !found.some(({ metadata }) => metadata.name === name),
     );
     for (const reference of own)
-      await bed.send(
-        'PATCH',
-        `${pathOf(router, reference)}?fieldManager=somebody`,
-        { metadata: { labels: { 'example.com/team': 'shop' } }, spec: { unheardOf: 'kept' } },
-        'application/merge-patch+json',
-      );
+      await bed.send('PATCH', `${pathOf(router, reference)}?fieldManager=somebody`, {
+        metadata: { labels: { 'example.com/team': 'shop' } },
+        spec: { unheardOf: 'kept' },
+      });
     await eventually(
       'phase Succeeded',
       async () => {

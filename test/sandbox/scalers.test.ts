@@ -53,7 +53,7 @@ async function replicasOf(name: string): Promise<unknown> {
 /** As an autoscaler does under load. */
 async function scaleTo(name: string, replicas: number): Promise<void> {
   const path = `/apis/apps/v1/namespaces/shop/deployments/${name}/scale`;
-  await bed.send('PATCH', path, { spec: { replicas } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { spec: { replicas } });
   await eventually(`${replicas} pods of ${name}`, async () => {
     return statusOf(await bed.get('apps/v1', 'Deployment', name)).readyReplicas === replicas;
   });

@@ -191,12 +191,9 @@ describe('a Canary whose target is a Service', () => {
       await bed.send('POST', '/api/v1/namespaces/shop/services?fieldManager=flagger', object);
     }
     const status = { phase: 'Succeeded', lastAppliedSpec: '58b6d4', lastPromotedSpec: '58b6d4' };
-    await bed.send(
-      'PATCH',
-      '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web/status',
-      { status: { ...status, lastTransitionTime: '2026-01-01T00:00:00Z' } },
-      'application/merge-patch+json',
-    );
+    await bed.send('PATCH', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web/status', {
+      status: { ...status, lastTransitionTime: '2026-01-01T00:00:00Z' },
+    });
     await createSource(bed);
     await bed.start();
     await eventually(

@@ -101,8 +101,7 @@ test('a label that somebody adds to the selector of a Service by hand is taken o
   const selectors = () => Promise.all(names.map(async (name) => (await specOf(name)).selector));
   const spec = { selector: { version: 'new' } };
 
-  for (const name of names)
-    await bed.send('PATCH', `${services}/${name}`, { spec }, 'application/merge-patch+json');
+  for (const name of names) await bed.send('PATCH', `${services}/${name}`, { spec });
 
   const wanted = JSON.stringify(names.map(() => ({ app: 'web-primary' })));
   await eventually('the selectors are whole', async () => JSON.stringify(await selectors()) === wanted, {

@@ -53,7 +53,7 @@ function untilTold(count: number): Promise<unknown> {
 
 async function annotate(annotations: Record<string, string>): Promise<void> {
   const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
-  await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { metadata: { annotations } });
 }
 
 test('what cannot be rendered or applied is told once, also across a restart, and that it is over', async () => {

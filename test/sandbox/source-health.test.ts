@@ -67,7 +67,7 @@ test('with wait a Source is Ready once everything works; what does not in time i
 
   const status = { conditions: [{ type: 'Done', status: 'True' }] };
   const path = '/apis/example.com/v1/namespaces/shop/widgets/slow';
-  await bed.send('PATCH', path, { status }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { status });
 
   await untilSays('Ready', /^True/);
   expect(condition(await bed.source(), 'Healthy')?.message).toContain('3 objects work');
@@ -79,7 +79,7 @@ test('with wait a Source is Ready once everything works; what does not in time i
     (store) => condition(store.get('holdfast.dev/sources', 'shop', 'shop'), 'Healthy')?.reason,
   );
   const stopped = { conditions: [{ type: 'Done', status: 'False' }] };
-  await bed.send('PATCH', path, { status: stopped }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { status: stopped });
   await untilSays('Healthy', /^False HealthTimeout/);
 
   expect([...said]).toEqual(['Healthy', 'Progressing', 'HealthTimeout']);
@@ -169,7 +169,7 @@ test('a later commit waits for those it depends on, and is not taken for applied
   const app = await bed.start();
   await untilSays('Ready', /^True/);
   const suspended = { spec: { suspend: true } };
-  await bed.send('PATCH', `${sources}/base`, suspended, 'application/merge-patch+json');
+  await bed.send('PATCH', `${sources}/base`, suspended);
   await untilSays('Ready', /^False Suspended/, 'base');
 
   await bed.commit('second', { 'app/c.json': configMap('c') });
@@ -188,7 +188,7 @@ test('a later commit waits for those it depends on, and is not taken for applied
   await eventually('after a restart, too', put, { seen: bed.source });
   expect(await bed.get('v1', 'ConfigMap', 'c')).toBeUndefined();
   const resumed = { spec: { suspend: false } };
-  await bed.send('PATCH', `${sources}/base`, resumed, 'application/merge-patch+json');
+  await bed.send('PATCH', `${sources}/base`, resumed);
   await eventually('it is applied', () => bed.get('v1', 'ConfigMap', 'c'), { seen: bed.source });
 });
 
@@ -202,7 +202,7 @@ test('a Source that says something else waits for those it depends on, however o
   await untilSays('Ready', /^True/);
 
   const spec = { path: 'new', dependsOn: [{ name: 'base' }] };
-  await bed.send('PATCH', `${sources}/shop`, { spec }, 'application/merge-patch+json');
+  await bed.send('PATCH', `${sources}/shop`, { spec });
 
   await untilSays('Ready', /^False DependencyNotReady/);
   await bed.pass(30_000);

@@ -90,8 +90,7 @@ test('the Source whose objects a target is one of speaks for its Canary after a 
   // Listed before the owner, read at once, and as free to write as that one, which cannot be read.
   await createOther({ url: await repositoryWithTarget('shop/web:other') }, 'another', 'shop');
   const away = `${bed.git.url}/away.git`;
-  const merge = 'application/merge-patch+json';
-  await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: away } }, merge);
+  await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: away } });
 
   await bed.start({ trustedSourceNamespaces: trusted });
 
@@ -102,7 +101,7 @@ test('the Source whose objects a target is one of speaks for its Canary after a 
   await bed.pass(20_000);
   expect(statusOf(await bed.canary()).phase).toBe('Initialized');
   expect(imageOf(await workload('web'))).toBe('shop/web:1');
-  await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: `${bed.git.url}/shop.git` } }, merge);
+  await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: `${bed.git.url}/shop.git` } });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
   expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');

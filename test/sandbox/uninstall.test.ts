@@ -12,7 +12,6 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-const merge = 'application/merge-patch+json';
 const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
 const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
 
@@ -30,7 +29,7 @@ async function install(): Promise<{ drain(): Promise<void> }> {
 
 /** Until the controller has seen it, a deletion would take the primary away at once. */
 async function askToHandBack(): Promise<void> {
-  await bed.send('PATCH', `${canaries}/web`, { spec: { revertOnDeletion: true } }, merge);
+  await bed.send('PATCH', `${canaries}/web`, { spec: { revertOnDeletion: true } });
   await eventually('the finalizer', async () =>
     (await bed.canary())?.metadata.finalizers?.includes('finalizer.flagger.app'),
   );

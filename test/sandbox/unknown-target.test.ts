@@ -63,7 +63,7 @@ test.each(Object.keys(worlds))(
     await waitForPhase(bed, 'Initialized');
     await app.drain();
     const none = { metadata: { finalizers: [] } };
-    await bed.send('PATCH', source, none, 'application/merge-patch+json');
+    await bed.send('PATCH', source, none);
     for (const path of deleted) await bed.send('DELETE', path);
     await otherTool(bed, 'kubectl').apply(workload('shop/web:2', 'web'));
 

@@ -199,7 +199,6 @@ describe.skipIf(!hasPrevious).each(directions)('%s by one version', (_, before, 
 
 test('fields of a status that a newer version wrote stay while this one works with the object', async () => {
   const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/canaries.flagger.app';
-  const merge = 'application/merge-patch+json';
   const { body } = await bed.send('GET', crdPath);
   const { versions } = (body as KubernetesObject).spec as {
     versions: Array<{ schema: { openAPIV3Schema: Schema } }>;
@@ -209,7 +208,7 @@ test('fields of a status that a newer version wrote stay while this one works wi
       type: 'object',
       'x-kubernetes-preserve-unknown-fields': true,
     };
-  expect((await bed.send('PATCH', crdPath, { spec: { versions } }, merge)).status).toBe(200);
+  expect((await bed.send('PATCH', crdPath, { spec: { versions } })).status).toBe(200);
   const app = 'waiting';
   hooks.answer(app, 200, 403);
   await bed.commit('v1', { 'web.json': deployment(v1, { name: app }), 'canary.json': canaryOf(app) });
@@ -223,8 +222,8 @@ test('fields of a status that a newer version wrote stay while this one works wi
   const later = { laterField: { since: 'version 9' }, run: { laterPart: 'of the run' } };
   const path = `/apis/flagger.app/v1beta1/namespaces/shop/canaries/${app}`;
   const annotations = { 'holdfast.dev/later': 'a request of version 9' };
-  await bed.send('PATCH', path, { metadata: { annotations } }, merge);
-  expect((await bed.send('PATCH', `${path}/status`, { status: later }, merge)).status).toBe(200);
+  await bed.send('PATCH', path, { metadata: { annotations } });
+  expect((await bed.send('PATCH', `${path}/status`, { status: later })).status).toBe(200);
   hooks.answer(app, 200);
   await each([app], ({ phase }) => phase === 'Progressing');
   expect(await statusIn(app)).toMatchObject(later);
@@ -301,7 +300,7 @@ async function reachAll(program: Run): Promise<() => void> {
     });
     const annotations = { 'holdfast.dev/abort': `${commit}@upgrade` };
     const path = `/apis/flagger.app/v1beta1/namespaces/shop/canaries/${app}`;
-    await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+    await bed.send('PATCH', path, { metadata: { annotations } });
   }
   for (const app of apps) await each([app], (status) => states[app]?.isThere(status) === true);
   return unstick;

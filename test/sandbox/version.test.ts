@@ -74,29 +74,27 @@ test('the leader says its version; versions far apart are told, and those of a n
 });
 
 test('a leader that says no version, or is silent, is not taken for one that does', async () => {
-  const merge = 'application/merge-patch+json';
   const annotations = { 'holdfast.dev/version': null };
   const held = { holderIdentity: 'old', renewTime: new Date().toISOString().replace('Z', '000Z') };
-  await bed.send('PATCH', leasePath, { metadata: { annotations }, spec: held }, merge);
+  await bed.send('PATCH', leasePath, { metadata: { annotations }, spec: held });
   expect((await run('version', ...cluster())).text).toContain('does not say its version');
   const spec = { renewTime: '2020-01-01T00:00:00.000000Z' };
-  await bed.send('PATCH', leasePath, { spec }, merge);
+  await bed.send('PATCH', leasePath, { spec });
   expect((await run('version', ...cluster())).text).toMatch(/unknown: .* last renewed the Lease .* ago/);
 });
 
 test.each([5, -5])(
   'a leader is not taken for one that is silent where the clock of the machine is %d hours off',
   async (hours) => {
-    const merge = 'application/merge-patch+json';
     const { now } = Date;
     const renewed = (ms: number) => ({
       spec: { renewTime: new Date(ms).toISOString().replace('Z', '000Z') },
     });
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + hours * 3_600_000);
     try {
-      await bed.send('PATCH', leasePath, renewed(now()), merge);
+      await bed.send('PATCH', leasePath, renewed(now()));
       expect((await run('version', ...cluster())).text).not.toContain('last renewed');
-      await bed.send('PATCH', leasePath, renewed(now() - 600_000), merge);
+      await bed.send('PATCH', leasePath, renewed(now() - 600_000));
       expect((await run('version', ...cluster())).text).toMatch(
         /last renewed the Lease default\/holdfast (9m59s|10m) ago/,
       );

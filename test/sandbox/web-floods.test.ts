@@ -149,7 +149,7 @@ test('an open gate is read once for all who ask at the same time', async () => {
   const app = await start();
   const annotations = { 'holdfast.dev/gate': 'open' };
   const path = '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web';
-  await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+  await bed.send('PATCH', path, { metadata: { annotations } });
   const web = JSON.stringify({ name: 'web', namespace: 'shop' });
   await eventually('open', async () => {
     return (await fetch(`${app.url}/gate/check`, { method: 'POST', body: web })).status === 200;

@@ -115,7 +115,7 @@ test('a closed gate is asked once per interval also where its answer comes while
   for (let count = 1; count <= 40; count += 1) {
     // A record that somebody touched is read again.
     const change = { metadata: { annotations: { count: `${count}` } } };
-    await bed.send('PATCH', path, change, 'application/merge-patch+json');
+    await bed.send('PATCH', path, change);
     clock.advance(200);
     await sleep(10);
   }
@@ -141,12 +141,9 @@ test('an approval by annotation opens Waiting and WaitingPromotion, each by a re
   await release(['confirm-rollout', 'confirm-promotion']);
   const approve = async (token: string) => {
     const { run } = statusOf(await bed.canary()) as { run: { digest: string } };
-    await bed.send(
-      'PATCH',
-      '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web',
-      { metadata: { annotations: { 'holdfast.dev/approve': `${run.digest}@${token}` } } },
-      'application/merge-patch+json',
-    );
+    await bed.send('PATCH', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web', {
+      metadata: { annotations: { 'holdfast.dev/approve': `${run.digest}@${token}` } },
+    });
   };
   await until('waiting', (status) => status.phase === 'Waiting');
   await approve('1');

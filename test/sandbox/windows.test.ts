@@ -28,7 +28,7 @@ async function imageOfWorkload(name: string): Promise<unknown> {
 /** Windows of the Source from now on. */
 async function setWindows(windows: unknown): Promise<void> {
   const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
-  const { status } = await bed.send('PATCH', path, { spec: { windows } }, 'application/merge-patch+json');
+  const { status } = await bed.send('PATCH', path, { spec: { windows } });
   expect(status).toBe(200);
 }
 

@@ -184,12 +184,9 @@ test('a refused push changes nothing in the cluster, is tried three times also o
   expect(condition(await bed.canary(), 'WrittenToGit')).toEqual(told);
 
   await chmod(hook, 0o644);
-  await bed.send(
-    'PATCH',
-    '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
-    { metadata: { annotations: { 'holdfast.dev/sync': 'the right was given' } } },
-    'application/merge-patch+json',
-  );
+  await bed.send('PATCH', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop', {
+    metadata: { annotations: { 'holdfast.dev/sync': 'the right was given' } },
+  });
   await waitForPhase(bed, 'Succeeded');
   expect(await git(bed.repository, ['log', '-1', '--format=%s', 'main'])).toContain('Revert');
 });

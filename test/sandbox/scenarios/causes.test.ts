@@ -187,9 +187,7 @@ function settings(
   body?: unknown,
 ): Promise<unknown> {
   const path = `/api/v1/namespaces/${namespace}/configmaps${method === 'POST' ? '' : '/settings'}`;
-  return shops
-    .bed()
-    .send(method, path, body, method === 'PATCH' ? 'application/merge-patch+json' : undefined);
+  return shops.bed().send(method, path, body);
 }
 
 function configMap(data: Record<string, string>, annotations: Record<string, string> = {}) {

@@ -291,12 +291,9 @@ describe.concurrent('what people do by hand', () => {
     const scale = (replicas: number) =>
       shops
         .bed()
-        .send(
-          'PATCH',
-          `/apis/apps/v1/namespaces/${shop.namespace}/deployments/podinfo-primary/scale`,
-          { spec: { replicas } },
-          'application/merge-patch+json',
-        );
+        .send('PATCH', `/apis/apps/v1/namespaces/${shop.namespace}/deployments/podinfo-primary/scale`, {
+          spec: { replicas },
+        });
     const isTold = ({ conditions = [] }: CanaryStatus) =>
       conditions.some(
         ({ type, status, reason }) =>

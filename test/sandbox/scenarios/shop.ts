@@ -157,12 +157,7 @@ function shopOf(bed: Bed, place: Place, options: ShopOptions): Shop {
   const { namespace, repository } = place;
   const commit: Shop['commit'] = (subject, files) => commitFiles(repository, { subject, files });
   const patchCanary: Shop['patchCanary'] = (patch) =>
-    bed.send(
-      'PATCH',
-      `/apis/flagger.app/v1beta1/namespaces/${namespace}/canaries/podinfo`,
-      patch,
-      'application/merge-patch+json',
-    );
+    bed.send('PATCH', `/apis/flagger.app/v1beta1/namespaces/${namespace}/canaries/podinfo`, patch);
   const trail = followStatus(bed, namespace);
   return {
     namespace,
