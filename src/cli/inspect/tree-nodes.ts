@@ -15,7 +15,7 @@ import {
 } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { isApiError, onApiError } from '../../cluster/errors.ts';
 import { applySetId } from '../../engine/apply-set.ts';
 import { inventoryOf, splitGroupKind } from '../../engine/sync/scope/inventory.ts';
 import { healthOf } from '../../engine/sync/status/health.ts';
@@ -115,7 +115,7 @@ async function membersOf(
       const listIn = async (place: { namespace?: string }) =>
         (await client.list(served.apiVersion, kind, { labelSelector, ...metadataOnly, ...place })).items;
       if (!served.namespaced) return (await readable(unread, groupKind, () => listIn({}))) ?? [];
-      const whole = isLong ? await listIn({}).catch(undefinedIfForbidden) : undefined;
+      const whole = isLong ? await listIn({}).catch(onApiError(['forbidden'], () => undefined)) : undefined;
       if (whole) return whole;
       if (isLong)
         unread.add(`${groupKind} in ${several.length - mostPlaces} more namespaces: ${notEverywhere}`);
@@ -131,10 +131,6 @@ async function membersOf(
 }
 
 const notEverywhere = 'you may not list all namespaces at once, and so many are not listed one by one';
-
-function undefinedIfForbidden(error: unknown): undefined {
-  if (!isApiError(error, 'forbidden')) throw error;
-}
 
 async function canaryNode(client: Reader, canary: KubernetesObject, unread: Set<string>): Promise<TreeNode> {
   const status = canaryStatus(canary);
