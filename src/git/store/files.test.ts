@@ -70,6 +70,12 @@ test('reads further files that the caller asks for', async () => {
   expect(shape(files)).toEqual({ files: ['a.yaml', 'values.tpl'], problems: [] });
 });
 
+test('a manifest that is kept takes no more memory than its bytes', async () => {
+  fixture.repository.commit({ 'a.yaml': 'a: 1', 'b.yaml': `b: ${'x'.repeat(100_000)}` });
+  const { files } = await read();
+  expect(files.map(({ bytes }) => bytes.buffer.byteLength)).toEqual([4, 100_003]);
+});
+
 test('symbolic links out, in and to themselves concern their own path only', async () => {
   link('/etc/passwd', 'out.yaml');
   link('a.yaml', 'in.yaml');

@@ -162,7 +162,12 @@ function contentOf({ limits, anyBytes }: Walk, bytes: Uint8Array): Content {
   if (isLfsPointer(bytes)) return { wrong: ['LfsPointer', lfsPointer] };
   if (!anyBytes && decodeUtf8(bytes) === undefined)
     return { wrong: ['NotUtf8', 'the file is not UTF-8; save it as UTF-8'] };
-  return { bytes };
+  return { bytes: withoutPool(bytes) };
+}
+
+/** In memory of its own: what was inflated is a slice of 64 KiB, all of which would stay with a manifest that is kept. */
+function withoutPool(bytes: Uint8Array): Uint8Array {
+  return Buffer.from(new Uint8Array(bytes).buffer);
 }
 
 function problem(path: string, reason: FileProblem['reason'], what: string): FileProblem {
@@ -252,7 +257,7 @@ const notFollowed = {
 async function fileAt({ reader, maxFileBytes }: EntryLookup, oid: string): Promise<CommitEntry> {
   const bytes = await requireObject(reader, oid, 'blob');
   if (isLfsPointer(bytes)) return refused(lfsPointer);
-  if (bytes.length <= maxFileBytes) return { kind: 'file', oid, bytes };
+  if (bytes.length <= maxFileBytes) return { kind: 'file', oid, bytes: withoutPool(bytes) };
   return refused(`has ${bytes.length} bytes; at most ${maxFileBytes} are read`);
 }
 

@@ -78,8 +78,14 @@ export function entryHeader(type: number, size: number, baseOid?: string): Buffe
 /** Inflates exactly `size` bytes; what follows the stream is left. Throws RangeError for anything else. */
 export function inflateEntry(input: Buffer, size: number): { content: Buffer; consumed: number } {
   try {
-    // `info` makes Node return the engine too, which knows how much input the stream took; the types leave it out.
-    const result = inflateSync(input, { info: true, maxOutputLength: Math.max(1, size) }) as unknown as {
+    // `info` makes Node return the engine too, which knows how much input the stream took; the types leave it out. Most objects are much smaller than
+    // its output buffers.
+    const chunkSize = Math.min(Math.max(64, size), 65_536);
+    const result = inflateSync(input, {
+      info: true,
+      maxOutputLength: Math.max(1, size),
+      chunkSize,
+    }) as unknown as {
       buffer: Buffer;
       engine: { bytesWritten: number };
     };
