@@ -99,6 +99,15 @@ function steps(
   return placeSteps(toSourceSteps(fluxToSource(inTree), input));
 }
 
+/** As Flux leaves it: only a run that succeeds moves `observedGeneration`, and another try is announced. */
+function failedAt(observedGeneration: number, reason: string): Record<string, unknown> {
+  const conditions = [
+    { type: 'Reconciling', status: 'True', reason: 'ProgressingWithRetry', message: '', observedGeneration },
+    { type: 'Ready', status: 'False', reason, message: '', observedGeneration },
+  ];
+  return { observedGeneration: 1, conditions };
+}
+
 const states = (facts: MoveFacts | undefined) => steps(facts).map(({ state }) => state);
 
 describe('where a move from Flux stands', () => {
@@ -108,6 +117,16 @@ describe('where a move from Flux stands', () => {
     [
       'prune is off, and Flux has not seen it',
       { ...running, owner: kustomization({ prune: false }, { observedGeneration: 1 }) },
+      ['next', 'later', 'later', 'later', 'later'],
+    ],
+    [
+      'Flux has seen it, and waits for a dependency that does not become Ready',
+      { ...running, owner: kustomization({ prune: false }, failedAt(2, 'DependencyNotReady')) },
+      ['done', 'next', 'later', 'later', 'later'],
+    ],
+    [
+      'the last run that failed was one that pruned',
+      { ...running, owner: kustomization({ prune: false }, failedAt(1, 'HealthCheckFailed')) },
       ['next', 'later', 'later', 'later', 'later'],
     ],
     [
@@ -124,6 +143,15 @@ describe('where a move from Flux stands', () => {
         }),
       },
       ['done', 'next', 'later', 'later', 'later'],
+    ],
+    [
+      'it is suspended between two tries of a run that failed',
+      {
+        ...running,
+        owner: kustomization(off, failedAt(1, 'HealthCheckFailed')),
+        comparison: same,
+      },
+      ['done', 'done', 'next', 'later', 'later'],
     ],
     [
       'the deletion policy deletes all the same',

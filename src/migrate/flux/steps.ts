@@ -69,7 +69,7 @@ function pruningOffStep(input: ToSourceInput, repository: Placed | undefined): H
           if (!live) return true;
           const deletes = whyItDeletes(live);
           if (deletes) return deletes;
-          return isObserved(live) || specOf(live).suspend === true || 'Flux has not observed the change yet';
+          return hasRun(live) || specOf(live).suspend === true || 'Flux has not observed the change yet';
         },
       ),
     ],
@@ -88,12 +88,25 @@ function suspendStep(input: ToSourceInput): HoldStep {
       finding(facts, 'it is suspended, and no apply is in progress', ({ owner: live }) => {
         if (!live) return true;
         if (specOf(live).suspend !== true) return 'it is not suspended';
-        return liveCondition(live, 'Reconciling')?.status !== 'True' || 'an apply is in progress';
+        return !isApplying(live) || 'an apply is in progress';
       }),
     ],
     commands: applyCommands(facts, owner?.origin.file),
     verify: showCommands(facts, former),
   };
+}
+
+/** Flux has ended a run of it as it is: `observedGeneration` counts only those that succeeded, not one that waits for a dependency or whose objects do not work. */
+function hasRun(live: KubernetesObject): boolean {
+  const ready = liveCondition(live, 'Ready');
+  const hasFailed = ready?.status === 'False' && ready.observedGeneration === live.metadata.generation;
+  return hasFailed || isObserved(live);
+}
+
+/** Between tries Flux leaves this condition True, also for as long as it is suspended. */
+function isApplying(live: KubernetesObject): boolean {
+  const reconciling = liveCondition(live, 'Reconciling');
+  return reconciling?.status === 'True' && reconciling.reason !== 'ProgressingWithRetry';
 }
 
 function whyItDeletes(live: KubernetesObject): string | undefined {
