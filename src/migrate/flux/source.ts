@@ -123,7 +123,9 @@ const kustomizationRules: Readonly<Record<string, FieldRule>> = {
   components: { stop: inGit },
   namePrefix: { stop: inGit },
   nameSuffix: { stop: inGit },
-  commonMetadata: { stop: inGit },
+  commonMetadata: {
+    stop: 'move it to kustomization.yaml in the repository first, as labels (commonLabels and commonAnnotations also change pod templates, which restarts pods; set annotations by a patch)',
+  },
   buildMetadata: { stop: 'a Source does not add annotations; remove it first' },
   kubeConfig: { stop: 'a Source applies to its own cluster; run Holdfast in the other one' },
   healthCheckExprs: { stop: 'set holdfast.dev/healthy-when on the objects instead' },
