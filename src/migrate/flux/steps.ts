@@ -156,11 +156,14 @@ function specOf(object: KubernetesObject): KustomizationSpec {
 
 /** Flux, which takes objects back from a Source. */
 export const fluxFromSource: FromSourceTool = {
-  resume: (document) => document.setIn(['spec', 'suspend'], false),
+  // One that was just made is not suspended: it would be another commit for nothing.
+  resume(document) {
+    if (document.getIn(['spec', 'suspend']) === true) document.setIn(['spec', 'suspend'], false);
+  },
   prune: (document) => document.setIn(['spec', 'prune'], true),
   applies(live) {
     if (specOf(live).suspend === true) return 'it is suspended';
-    if (!isObserved(live)) return 'Flux has not observed the change yet';
+    if (!hasRun(live)) return 'Flux has not observed the change yet';
     const ready = liveCondition(live, 'Ready');
     return ready?.status === 'True' || (ready?.message ?? 'it is not Ready');
   },
