@@ -125,6 +125,22 @@ describe('where a move from Flux stands', () => {
       ['done', 'next', 'later', 'later', 'later'],
     ],
     [
+      'Flux has seen it, and waits for objects that do not work',
+      {
+        ...running,
+        owner: kustomization(
+          { prune: false },
+          {
+            ...{ observedGeneration: 1 },
+            conditions: [
+              { type: 'Ready', status: 'Unknown', reason: 'Progressing', message: '', observedGeneration: 2 },
+            ],
+          },
+        ),
+      },
+      ['done', 'next', 'later', 'later', 'later'],
+    ],
+    [
       'the last run that failed was one that pruned',
       { ...running, owner: kustomization({ prune: false }, failedAt(1, 'HealthCheckFailed')) },
       ['next', 'later', 'later', 'later', 'later'],

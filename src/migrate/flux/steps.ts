@@ -96,11 +96,9 @@ function suspendStep(input: ToSourceInput): HoldStep {
   };
 }
 
-/** Flux has ended a run of it as it is: `observedGeneration` counts only those that succeeded, not one that waits for a dependency or whose objects do not work. */
+/** The last run of Flux began with it as it is: `observedGeneration` counts only those that succeeded, not one that waits for a dependency or whose objects do not work. */
 function hasRun(live: KubernetesObject): boolean {
-  const ready = liveCondition(live, 'Ready');
-  const hasFailed = ready?.status === 'False' && ready.observedGeneration === live.metadata.generation;
-  return hasFailed || isObserved(live);
+  return isObserved(live) || liveCondition(live, 'Ready')?.observedGeneration === live.metadata.generation;
 }
 
 /** Between tries Flux leaves this condition True, also for as long as it is suspended. */
