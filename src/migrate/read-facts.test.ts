@@ -100,3 +100,27 @@ test.each([
 
   expect(parent).toMatchObject({ name: 'application root', prunes });
 });
+
+test.each([
+  ['that prunes', { prune: true }, true],
+  ['that is suspended', { prune: true, suspend: true }, false],
+])('a parent Source %s deletes what leaves its files, or not', async (_, spec, prunes) => {
+  const labels = { [partOfLabel]: applySetId(source) };
+  const child: KubernetesObject = {
+    apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+    kind: 'Kustomization',
+    metadata: { name: 'child', namespace: 'flux-system', labels },
+  };
+  const client = {
+    find: async (_group: string, kind: string) =>
+      kind === 'Source' || kind === 'Kustomization' ? { apiVersion: 'v1', namespaced: true } : undefined,
+    get: async ({ kind }: { kind: string }) => (kind === 'Kustomization' ? child : undefined),
+    list: async (__: string, kind: string) => ({ items: kind === 'Source' ? [{ ...source, spec }] : [] }),
+  };
+  const connection = { client } as unknown as Connection;
+  const former = { kind: 'Kustomization', namespace: 'flux-system', name: 'child' } as const;
+
+  const { parent } = await readFacts(connection, { former, dependsOn: [] });
+
+  expect(parent).toMatchObject({ prunes, look: 'holdfast sync source/apps -n team-0' });
+});

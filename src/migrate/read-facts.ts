@@ -234,7 +234,7 @@ function names({ spec, metadata }: KubernetesObject, repository: ObjectName): bo
 /** What applies the manifest of the owner, as its own marks say; undefined where it has none. Throws ApiError. */
 async function parentOf(client: ClusterClient, marked: KubernetesObject): Promise<Parent | undefined> {
   const [track] = tracksOn(marked).filter(({ kind }) => kind === 'Kustomization' || kind === 'Application');
-  if (!track) return undefined;
+  if (!track) return sourceAbove(client, marked);
   if (track.kind === 'Kustomization') {
     const [namespace = '', name = ''] = track.owner.split('/');
     const found = await getTool(client, 'Kustomization', { namespace, name });
@@ -250,6 +250,25 @@ async function parentOf(client: ClusterClient, marked: KubernetesObject): Promis
     name: track.detail,
     prunes: prunesByItself(syncPolicy),
     look: shellLine('argocd', 'app', 'sync', name),
+  };
+}
+
+/** The Source that applies it. Throws ApiError. */
+async function sourceAbove(
+  client: ClusterClient,
+  { metadata }: KubernetesObject,
+): Promise<Parent | undefined> {
+  const id = metadata.labels?.[partOfLabel];
+  if (id === undefined || !(await client.find('holdfast.dev', 'Source'))) return undefined;
+  const { items } = await client.list(apiVersionOf('Source'), 'Source');
+  const found = (items as readonly Source[]).find((one) => applySetId(one) === id);
+  if (!found) return undefined;
+  const { prune, suspend } = found.spec;
+  const { namespace = '', name } = found.metadata;
+  return {
+    name: describe({ ...found, kind: 'Source' }),
+    prunes: prune === true && suspend !== true,
+    look: shellLine('holdfast', 'sync', `source/${name}`, '-n', namespace),
   };
 }
 
