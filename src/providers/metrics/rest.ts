@@ -35,7 +35,12 @@ interface RestProvider<Answer, Request extends MetricRequest> {
   readonly answer: z.ZodType<Answer>;
   /** Of an answer that is no JSON. Default: it must be JSON. */
   decode?(text: string): unknown;
-  reading(answer: Answer, request: Request): MetricReading;
+  /** `again`: asks with another request, where the answer shows that it should have been that. */
+  reading(
+    answer: Answer,
+    request: Request,
+    again: (better: Request) => Promise<MetricReading>,
+  ): MetricReading | Promise<MetricReading>;
 }
 
 /** Its entry of the table. Never throws: failures become an `error` that shows no secret. */
@@ -51,8 +56,9 @@ export function restProvider<Answer, Request extends MetricRequest = MetricReque
       try {
         const { address = '' } = provider;
         const base = baseOf(request.address || (typeof address === 'string' ? address : address(request)));
-        const answer = await ask(await provider.question(request, base, access), request, access);
-        const reading = readingOf(provider, answer, request);
+        const asked = async (one: Request): Promise<MetricReading> =>
+          readingOf(provider, await ask(await provider.question(one, base, access), one, access), one, asked);
+        const reading = await asked(request);
         return reading.kind === 'value'
           ? reading
           : { ...reading, detail: oneLine(hidden(reading.detail, request)) };
@@ -139,14 +145,15 @@ function readingOf<Answer, Request extends MetricRequest>(
   { title, answer, decode, reading }: RestProvider<Answer, Request>,
   { status, headers, body }: HttpResponse,
   request: Request,
-): MetricReading {
+  again: (better: Request) => Promise<MetricReading>,
+): MetricReading | Promise<MetricReading> {
   const isGood = status >= 200 && status <= 299;
   const value = isGood && decode ? decodedBy(decode, body) : decodedBy(JSON.parse, body);
   if (isGood && value === undefined)
     return failedReading(decode ? `the answer is not ${title}` : 'the answer is not JSON');
   const parsed = isGood ? answer.safeParse(value) : undefined;
   if (parsed?.success)
-    return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs });
+    return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs }, again);
   const said = value === undefined ? plainWords(headers, body) : wordsIn(value);
   const words = shorten(oneLine(hidden(said, request)), messageLimit);
   if (isGood) return failedReading(words || `the answer is not ${title}`);

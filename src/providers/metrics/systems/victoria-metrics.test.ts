@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import type { HttpRequest } from '../../../http/types.ts';
+import type { MetricRequest } from '../provider.ts';
+import { prometheus } from './prometheus.ts';
+
+const nowMs = Date.parse('2026-03-01T12:00:00Z');
+const request: MetricRequest = {
+  address: 'http://victoria-metrics:8428',
+  query: 'errors',
+  namespace: 'shop',
+  headers: {},
+  secret: undefined,
+  secretName: undefined,
+  insecureSkipVerify: false,
+  region: undefined,
+  jsonPointer: undefined,
+  timeoutMs: 5_000,
+  nowMs,
+  intervalMs: 60_000,
+  windowMs: 60_000,
+};
+const points = { stepMs: 10_000, count: 3 };
+
+/** Answers as of 30 s ago, when the value was 7, unless the question says otherwise; `more` stands beside every answer. */
+function late(more: object) {
+  const offsets: Array<string | null> = [];
+  const send = async ({ url }: HttpRequest) => {
+    const { pathname, searchParams } = new URL(url);
+    const offset = searchParams.get('latency_offset');
+    offsets.push(offset);
+    const sample = [nowMs / 1_000, offset === null ? '7' : '8'];
+    const data = pathname.endsWith('_range')
+      ? { resultType: 'matrix', result: [{ values: [sample] }] }
+      : { resultType: 'vector', result: [{ value: sample }] };
+    return {
+      status: 200,
+      headers: {},
+      body: Buffer.from(JSON.stringify({ status: 'success', data, ...more })),
+    };
+  };
+  return { offsets, send };
+}
+
+test('VictoriaMetrics is asked again as of now, since at first it answers as of half a minute ago', async () => {
+  const { offsets, send } = late({ stats: { seriesFetched: '1', executionTimeMsec: 0 } });
+
+  expect(await prometheus.query(request, { send })).toMatchObject({ kind: 'value', value: 8 });
+  expect(await prometheus.queryPoints?.({ ...request, points }, { send })).toMatchObject({ points: [8] });
+  expect(offsets).toEqual([null, '1ms', null, '1ms']);
+});
+
+test.each([{}, { stats: null }, { stats: { samples: {} } }])(
+  'other servers are asked once, without a parameter that they may refuse: %j',
+  async (more) => {
+    const { offsets, send } = late(more);
+
+    expect(await prometheus.query(request, { send })).toMatchObject({ kind: 'value', value: 7 });
+    expect(offsets).toEqual([null]);
+  },
+);
