@@ -155,7 +155,7 @@ function readingOf<Answer, Request extends MetricRequest>(
   if (parsed?.success)
     return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs }, again);
   const said = value === undefined ? plainWords(headers, body) : wordsIn(value);
-  const words = shorten(oneLine(hidden(said, request)), messageLimit);
+  const words = bothEnds(oneLine(hidden(said, request)).replace(`${status}: `, ''));
   if (isGood) return failedReading(words || `the answer is not ${title}`);
   return failedReading(`HTTP ${status}${words ? `: ${words}` : ''}`);
 }
@@ -167,6 +167,13 @@ function serverTimeMs({ date = '', age = '0' }: HttpResponse['headers']): number
 }
 
 const messageLimit = 200;
+
+/** Of a long text beginning and end: some servers repeat the whole query before they say what is wrong with it. */
+function bothEnds(text: string): string {
+  if (text.length <= messageLimit) return text;
+  const end = text.slice(-messageLimit / 2).replace(/^[\uDC00-\uDFFF]/, '');
+  return `${shorten(text, messageLimit / 2)} ${end.trimStart()}`;
+}
 
 function decodedBy(decode: (text: string) => unknown, body: Uint8Array): unknown {
   try {

@@ -58,3 +58,17 @@ test.each([{}, { stats: null }, { stats: { samples: {} } }])(
     expect(offsets).toEqual([null]);
   },
 );
+
+test('the reason is told of an answer that repeats a long query before it', async () => {
+  const query = `sum(rate(requests_total{${'pod=~"web-[0-9a-z]+",'.repeat(20)}}[1m])) by (a`;
+  const reason = 'unexpected token "by"; unparsed data: "by (a"';
+  const error = `error when executing query=${JSON.stringify(query)} for (time=1, step=300000): ${reason}`;
+  const body = Buffer.from(JSON.stringify({ status: 'error', errorType: '422', error }));
+
+  const reading = await prometheus.query(request, { send: async () => ({ status: 422, headers: {}, body }) });
+
+  const detail = 'detail' in reading ? reading.detail : '';
+  expect(detail).toMatch(/^HTTP 422: error when executing query="sum\(rate\(requests_total\{pod/);
+  expect(detail.endsWith(reason)).toBe(true);
+  expect(detail.length).toBeLessThan(230);
+});
