@@ -349,6 +349,25 @@ describe('several answers', () => {
     expect(read([parent], [taken('example.com/one', 2), taken('example.com/two', 2)])?.accepted).toBe(true);
   });
 
+  it('does not need one that does not know the parent, as Traefik 3.6 says of the Gateways of others', () => {
+    const accepted = { type: 'Accepted', status: 'False', reason: 'NoMatchingParent', observedGeneration: 2 };
+    const unknown = { parentRef: parentRefs[0], controllerName: 'traefik.io/x', conditions: [accepted] };
+
+    expect(read([parent], [unknown, taken('example.com/one', 2)])?.accepted).toBe(true);
+    expect(read([parent], [unknown, taken('example.com/one', 1)])?.problem).toMatch(
+      /^Gateway infra\/public has not observed generation 2 /,
+    );
+    expect(read([parent], [unknown])?.problem).toMatch(/: Accepted is False, NoMatchingParent$/);
+  });
+
+  it('tells what to do about the answer of a controller that is gone', () => {
+    const reading = read([parent], [taken('example.com/gone', 1), taken('example.com/new', 2)]);
+
+    expect(reading?.problem).toMatch(
+      /\(example.com\/gone\) .*; if that controller is gone, remove its entry from status\.parents$/,
+    );
+  });
+
   it('needs an answer of each, whatever another one has said', () => {
     const silent = { parentRef: parentRefs[0], controllerName: 'example.com/two', conditions: [] };
 

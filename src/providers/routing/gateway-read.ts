@@ -89,19 +89,29 @@ export function refusal(route: HttpRoute, named: readonly ParentRef[]): string |
   return parents.map((parent) => parentRefusal(route, parent)).find((reason) => reason !== undefined);
 }
 
-/** Where several controllers answer for one parent, all have to accept: which one serves the requests is not known here. */
+/**
+ * Where several controllers answer for one parent, all have to accept: which one serves the requests is not known here. But one that does not
+ * know the parent is not it: Traefik up to 3.6 says so of the Gateways of others.
+ */
 function parentRefusal({ metadata, status }: HttpRoute, parent: ParentRef): string | undefined {
   const { name, namespace, generation = 0 } = metadata;
   const title = titleOf(parent, namespace);
-  const answers = (status?.parents ?? []).filter(({ parentRef }) => sameParent(parentRef, parent, namespace));
+  const all = (status?.parents ?? []).filter(({ parentRef }) => sameParent(parentRef, parent, namespace));
+  const known = all.filter(({ conditions }) => !conditions?.some(isUnknownParent));
+  const answers = known.length > 0 ? known : all;
   if (answers.length === 0)
     return `${title} has not reported a status for HTTPRoute ${name} yet; check that it exists and that its controller runs`;
   for (const { conditions = [], controllerName } of answers) {
-    const by = answers.length > 1 && controllerName ? ` (${controllerName})` : '';
     const reason = answerRefusal(conditions, name, generation);
-    if (reason) return `${title}${by} ${reason}`;
+    if (reason === undefined) continue;
+    if (answers.length === 1 || !controllerName) return `${title} ${reason}`;
+    return `${title} (${controllerName}) ${reason}; if that controller is gone, remove its entry from status.parents`;
   }
   return undefined;
+}
+
+function isUnknownParent({ type, status, reason }: RouteCondition): boolean {
+  return type === 'Accepted' && status === 'False' && reason === 'NoMatchingParent';
 }
 
 /**
@@ -124,8 +134,9 @@ function answerRefusal(
   const partly = about('PartiallyInvalid').find((one) => one.status === 'True' && !isOld(one));
   const refused = relevant.find(({ status }) => status !== 'True') ?? partly;
   if (!refused) return undefined;
-  const { type, status, reason = 'no reason', message = '' } = refused;
-  return `does not accept HTTPRoute ${route}: ${type} is ${status}, ${reason}: ${message}`.trim();
+  const { type, status, reason = 'no reason', message } = refused;
+  const why = message ? `${reason}: ${message}` : reason;
+  return `does not accept HTTPRoute ${route}: ${type} is ${status}, ${why}`.trim();
 }
 
 function titleOf(
