@@ -13,6 +13,7 @@ import {
   checkServer,
   listObjects,
 } from './cluster.ts';
+import { checkGatewayFeatures } from './gateways.ts';
 import { checkMetrics, type MetricOptions } from './metrics.ts';
 import { type Asker, checkRights, type InstalledChoice } from './rights.ts';
 import { checkSources, readableSources } from './sources.ts';
@@ -49,10 +50,13 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   const found = checkCanaries(canaries.objects, options);
   sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.valid) });
   const providers = await guarded('Providers', () => checkProviders(client, found.valid, defaultProvider));
+  const gateways = await guarded('Gateways', () =>
+    checkGatewayFeatures(client, found.valid, defaultProvider),
+  );
   const conflicting = await guarded('Flagger', () => checkConflictingControllers(client));
   sections.push({
     title: 'Canaries',
-    lines: [...canaries.lines, ...found.lines, ...providers, ...conflicting],
+    lines: [...canaries.lines, ...found.lines, ...providers, ...gateways, ...conflicting],
   });
   const inCluster =
     given.length > 0 ? { objects: [], lines: [] } : await listObjects(client, watched, 'Source');
