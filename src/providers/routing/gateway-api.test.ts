@@ -184,6 +184,10 @@ describe('the HTTPRoute', () => {
     const headers = [{ type: 'Exact', name: 'x-user', value: 'insider' }];
     expect((route!.spec as { rules: unknown }).rules).toEqual([
       {
+        matches: [{ path: { type: 'PathPrefix', value: '/a' } }, { path: { type: 'Exact', value: '/b' } }],
+        backendRefs: [{ group: '', kind: 'Service', name: 'podinfo-primary', port: 9898, weight: 100 }],
+      },
+      {
         matches: [
           { path: { type: 'PathPrefix', value: '/a' }, headers },
           { path: { type: 'Exact', value: '/b' }, headers },
@@ -193,11 +197,18 @@ describe('the HTTPRoute', () => {
           { group: '', kind: 'Service', name: 'podinfo-canary', port: 9898, weight: 100 },
         ],
       },
-      {
-        matches: [{ path: { type: 'PathPrefix', value: '/a' } }, { path: { type: 'Exact', value: '/b' } }],
-        backendRefs: [{ group: '', kind: 'Service', name: 'podinfo-primary', port: 9898, weight: 100 }],
-      },
     ]);
+  });
+
+  it('has the rule of an A/B test first where another one may have as many conditions: the first one decides', () => {
+    const canary = anAbCanary();
+    const match = [{ headers: { 'x-user': { regex: '.+' } } }];
+    Object.assign(canary.spec.service!, { match });
+
+    const [route] = gatewayApi.objects(aContext(canary), { ...initialTraffic, matched: true }, []);
+
+    const { rules } = route!.spec as { rules: Array<{ backendRefs: unknown[] }> };
+    expect(rules.map(({ backendRefs }) => backendRefs.length)).toEqual([2, 1]);
   });
 
   it('takes no requests for a match of which it can compare nothing', () => {

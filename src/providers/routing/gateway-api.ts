@@ -159,13 +159,15 @@ function rules(context: RouteContext, target: RouteTarget): object[] {
   const { mirrored, sessions, primaryWeight, canaryWeight } = target;
   if (target.matched && isAbTest(context)) {
     const forMatched = analysisMatches(analysis?.match ?? [], service?.match);
-    return [
-      rule(context, { matches: forMatched, primaryWeight, canaryWeight }, mirrored),
-      {
-        ...rule(context, { matches, primaryWeight, canaryWeight }, false),
-        backendRefs: [backend(context, 'primary', 100)],
-      },
-    ];
+    const tried = rule(context, { matches: forMatched, primaryWeight, canaryWeight }, mirrored);
+    const others = {
+      ...rule(context, { matches, primaryWeight, canaryWeight }, false),
+      backendRefs: [backend(context, 'primary', 100)],
+    };
+    // Envoy Gateway calls the upstream of a rule by its place, and changes upstreams before routes: those of the first rule stay. More conditions
+    // have precedence in any place; with as many the place decides.
+    const isAnyPlace = matches.every(({ headers, queryParams }) => !headers && !queryParams);
+    return isAnyPlace ? [others, tried] : [tried, others];
   }
   const settings = analysis?.sessionAffinity;
   if (!settings || !sessions) return [rule(context, { matches, primaryWeight, canaryWeight }, mirrored)];
