@@ -318,6 +318,21 @@ describe('an Application', () => {
     ]);
   });
 
+  it('that kubectl apply leaves automated, because something else wrote it so, is patched', () => {
+    const object = { ...live(), spec: { syncPolicy: { syncOptions: ['Prune=false'] } } };
+    const [step] = toSourceSteps(argoToSource, {
+      former: argo,
+      files: new Map([['shop.yaml', text.replace('automated: {prune: true}', 'syncOptions: [Prune=false]')]]),
+      owner: { object, origin: { ...origin, file: 'shop.yaml' } },
+      facts: { ...running, parent: undefined, owner: live() },
+    });
+    expect(step?.changes).toEqual([]);
+    expect(step?.commands).toEqual([
+      'kubectl apply -f shop.yaml',
+      `kubectl -n argocd patch applications.argoproj.io shop --type=merge -p '{"spec":{"syncPolicy":{"automated":null}}}'`,
+    ]);
+  });
+
   it('keeps the comments at its sync options', () => {
     const options =
       '    syncOptions:\n      # for the large CRDs\n      - ServerSideApply=true # needed\n      - Prune=true\n';

@@ -74,29 +74,43 @@ function suspendStep(input: ToSourceInput): HoldStep {
         },
       ),
     ],
-    commands: [...applyCommands(facts, owner?.origin.file), ...finalizerCommands(input)],
+    commands: [...applyCommands(facts, owner?.origin.file), ...patchCommands(input)],
     verify: showCommands(facts, former, '-o', 'yaml'),
   };
 }
 
-/** A finalizer that is not in Git cannot be removed by a commit. */
-function finalizerCommands({ facts, former, owner }: ToSourceInput): string[] {
-  const live = facts?.owner?.metadata.finalizers ?? [];
-  const inGit = owner?.object.metadata.finalizers ?? [];
-  if (!live.some((one) => cascade.test(one)) || inGit.some((one) => cascade.test(one))) return [];
-  const patch = { metadata: { finalizers: live.filter((one) => !cascade.test(one)) } };
+/** What is not in Git is not removed by a commit, nor by `kubectl apply`, which takes away only what it wrote itself. */
+function patchCommands({ facts, former, owner }: ToSourceInput): string[] {
+  const live = facts?.owner;
+  const isLeft = (acts: (object: KubernetesObject) => boolean) =>
+    live !== undefined && acts(live) && !(owner && acts(owner.object));
+  const finalizers = live?.metadata.finalizers?.filter((one) => !cascade.test(one));
+  const patch = {
+    ...(isLeft(cascades) ? { metadata: { finalizers } } : {}),
+    ...(isLeft(isAutomated) ? { spec: { syncPolicy: { automated: null } } } : {}),
+  };
+  if (Object.keys(patch).length === 0) return [];
   const { kind, namespace, name } = former;
   const which = ['-n', namespace, 'patch', resources[kind], name];
   return [shellLine('kubectl', ...which, '--type=merge', '-p', JSON.stringify(patch))];
 }
 
+function cascades({ metadata }: KubernetesObject): boolean {
+  return metadata.finalizers?.some((one) => cascade.test(one)) === true;
+}
+
+function isAutomated(object: KubernetesObject): boolean {
+  const { automated } = specOf(object).syncPolicy ?? {};
+  return automated != null && automated.enabled !== false;
+}
+
 function whyItActs(live: KubernetesObject | undefined): string | undefined {
   if (!live) return undefined;
-  const { automated, syncOptions } = specOf(live).syncPolicy ?? {};
-  if (automated && automated.enabled !== false) return 'spec.syncPolicy.automated is set';
-  if (!syncOptions?.includes(noPrune)) return `spec.syncPolicy.syncOptions has no ${noPrune}`;
-  if (live.metadata.finalizers?.some((one) => cascade.test(one)))
-    return `it has the finalizer ${live.metadata.finalizers.find((one) => cascade.test(one))}`;
+  if (isAutomated(live)) return 'spec.syncPolicy.automated is set';
+  if (!specOf(live).syncPolicy?.syncOptions?.includes(noPrune))
+    return `spec.syncPolicy.syncOptions has no ${noPrune}`;
+  if (cascades(live))
+    return `it has the finalizer ${live.metadata.finalizers?.find((one) => cascade.test(one))}`;
   const { operationState } = (live.status ?? {}) as { operationState?: { phase?: string } };
   const isBusy =
     live.operation !== undefined || ['Running', 'Terminating'].includes(operationState?.phase ?? '');
