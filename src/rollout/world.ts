@@ -376,7 +376,7 @@ export function provenReleases(world: World): RecordView[] {
 export function earlierRecords(world: World): number | undefined {
   const { status, head, records } = world;
   if (status.run) return (status.run as Partial<Run>).recordsAfter;
-  const isNew = status.lastAppliedSpec === undefined && (status.phase ?? 'Initializing') === 'Initializing';
+  const isNew = status.lastAppliedSpec === undefined && (status.phase || 'Initializing') === 'Initializing';
   if (!world.recreated || !isNew) return undefined;
   const isRejected =
     head.kind === 'release' &&

@@ -215,7 +215,14 @@ const goodFiles = {
 test('bad Canaries say what is wrong, by condition and event, and stop nobody else', async () => {
   await bed.commit('v1', { ...goodFiles, ...filesOf(bad) });
   await runUntilInitialized(bed);
-  for (const { name, says } of bad) expect(await told(name, says[0], says[1])).toContain(says[2]);
+  for (const { name, says } of bad) {
+    expect(await told(name, says[0], says[1])).toContain(says[2]);
+    // What Argo CD's health check of Canaries computes with: where it fails, Argo CD syncs nothing of the Application, not even the fix.
+    expect(statusOf(await bed.canary(name))).toMatchObject({
+      phase: expect.any(String),
+      canaryWeight: expect.any(Number),
+    });
+  }
   const pair = async () => statusOf(await bed.canary('pair'));
   await eventually('who had the target first has it', async () => (await pair()).phase === 'Initialized', {
     seen: pair,

@@ -68,6 +68,9 @@ export async function reportUndecided(
   return written;
 }
 
+/** Flagger writes these from the first status on, and the health check that Argo CD has for Canaries fails without: it then syncs nothing of the Application. */
+const undecided = { phase: '', canaryWeight: 0 } as const;
+
 /**
  * Reports a failure as condition and Event, in a status that is otherwise as it was; logs it where the status cannot be written. Returns the Canary as
  * written, if it was.
@@ -78,7 +81,7 @@ export async function report(
   failure: Failure,
   before = canary.status,
 ): Promise<Canary | undefined> {
-  const observed = { ...before, ...observedAt(canary) };
+  const observed = { ...undecided, ...before, ...observedAt(canary) };
   const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
   if (!isReported(before, failure)) emitFailure(parts, canary, failure);
   try {
