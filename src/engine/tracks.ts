@@ -1,5 +1,6 @@
 /** The marks by which other tools know the objects that they apply. Labels and annotations are those the tools themselves document. */
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { managedFieldsOf } from '../workload/compare/managed-fields.ts';
 
 /** One tool's mark on an object. */
 export interface Track {
@@ -14,14 +15,20 @@ export interface Track {
   readonly annotations: readonly string[];
 }
 
+/** Argo CD's field managers. */
+export const argoManagers: readonly string[] = ['argocd-controller', 'argocd-application-controller'];
+
+/** Label that Argo CD tracks by if it is told to track by labels and not by which; charts and people set it, too. */
+export const commonInstanceLabel = 'app.kubernetes.io/instance';
+
 /** Every mark on the object, the strongest first. Pure. */
-export function tracksOn({ metadata }: Pick<KubernetesObject, 'metadata'>): Track[] {
-  const { labels = {}, annotations = {} } = metadata;
+export function tracksOn(object: Pick<KubernetesObject, 'metadata'>): Track[] {
+  const { labels = {}, annotations = {} } = object.metadata;
   return [
     ...toolkitTrack(labels, { group: 'kustomize.toolkit.fluxcd.io', kind: 'Kustomization' }),
     ...toolkitTrack(labels, { group: 'helm.toolkit.fluxcd.io', kind: 'HelmRelease' }),
     ...helmTrack(annotations),
-    ...argoTracks(labels, annotations),
+    ...argoTracks(object),
   ];
 }
 
@@ -46,14 +53,26 @@ function helmTrack(annotations: Marks): Track[] {
   return [{ tool: 'Helm', detail: `release ${name}`, kind: 'Release', owner, labels: [], annotations: keys }];
 }
 
-function argoTracks(labels: Marks, annotations: Marks): Track[] {
+function argoTracks(object: Pick<KubernetesObject, 'metadata'>): Track[] {
+  const { labels = {}, annotations = {} } = object.metadata;
   const [id, label] = ['argocd.argoproj.io/tracking-id', 'argocd.argoproj.io/instance'];
   const tracked = annotations[id]?.split(':')[0];
-  const instance = labels[label];
   const of = (owner: string) =>
     ({ tool: 'Argo CD', detail: `application ${owner}`, kind: 'Application', owner }) as const;
+  const byLabel = [label, ...(!tracked && isWrittenByArgo(object) ? [commonInstanceLabel] : [])];
   return [
     ...(tracked ? [{ ...of(tracked), labels: [], annotations: [id] }] : []),
-    ...(instance ? [{ ...of(instance), labels: [label], annotations: [] }] : []),
+    ...byLabel.flatMap((key) => {
+      const instance = labels[key];
+      return instance ? [{ ...of(instance), labels: [key], annotations: [] }] : [];
+    }),
   ];
+}
+
+function isWrittenByArgo(object: Pick<KubernetesObject, 'metadata'>): boolean {
+  return managedFieldsOf(object).some(({ manager = '', fieldsV1 }) => {
+    const fields = fieldsV1 as { 'f:metadata'?: { 'f:labels'?: Record<string, unknown> } } | undefined;
+    const written = fields?.['f:metadata']?.['f:labels']?.[`f:${commonInstanceLabel}`];
+    return written !== undefined && argoManagers.includes(manager);
+  });
 }

@@ -195,7 +195,7 @@ export function isOfHoldfast({ manager }: Pick<ManagedFieldsEntry, 'manager'>): 
 }
 
 /** managedFields as typed entries; none when the object carries none. */
-export function managedFieldsOf({ metadata }: KubernetesObject): ManagedFieldsEntry[] {
+export function managedFieldsOf({ metadata }: Pick<KubernetesObject, 'metadata'>): ManagedFieldsEntry[] {
   return Array.isArray(metadata.managedFields) ? (metadata.managedFields as ManagedFieldsEntry[]) : [];
 }
 

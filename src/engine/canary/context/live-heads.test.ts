@@ -45,6 +45,15 @@ test('the commit of a target that Argo CD applies is the one of its last operati
   expect(await commitOf(instance, { 'Application teams/shop': synced })).toBe(older);
 });
 
+test('the commit of a target that Argo CD tracks by the label of charts is that of the Application which lists it', async () => {
+  const labels = { 'app.kubernetes.io/instance': 'shop' };
+  const { kind, metadata } = aTarget();
+  const resources = [{ kind, namespace: metadata.namespace, name: metadata.name }];
+  const status = { sync: { revision: newer } };
+  expect(await commitOf({ labels }, { 'Application argocd/shop': { ...status, resources } })).toBe(newer);
+  expect(await commitOf({ labels }, { 'Application argocd/shop': status })).toBe('');
+});
+
 test('no commit is known where the other tool has none, or cannot be read', async () => {
   expect(await commitOf(flux, { 'Kustomization flux/shop': { lastAttemptedRevision: 'none' } })).toBe('');
   expect(await commitOf(flux, {})).toBe('');

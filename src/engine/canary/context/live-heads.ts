@@ -5,6 +5,8 @@ import {
   type KubernetesObject,
   namespacedName,
   type ObjectReference,
+  recordOf,
+  recordsOf,
   valueAt,
 } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
@@ -15,7 +17,7 @@ import { commitOfDigest } from '../../../rollout/commits.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/metadata.ts';
 import { recordViews } from '../../records/records.ts';
-import { tracksOn } from '../../tracks.ts';
+import { commonInstanceLabel, tracksOn } from '../../tracks.ts';
 import type { Head } from './heads.ts';
 import { createLiveConfig, readConfigs } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
@@ -145,10 +147,22 @@ function trackersOf(target: KubernetesObject): Tracker[] {
   const ownerOf = (wanted: 'Kustomization' | 'Application') =>
     tracks.find(({ kind }) => kind === wanted)?.owner;
   const [kustomization, application] = [ownerOf('Kustomization'), ownerOf('Application')];
+  const instance = target.metadata.labels?.[commonInstanceLabel];
   return [
     ...(kustomization === undefined ? [] : [kustomizationOf(kustomization)]),
     ...(application === undefined ? [] : [applicationOf(application)]),
+    ...(application !== undefined || instance === undefined
+      ? []
+      : [listing(applicationOf(instance), target)]),
   ];
+}
+
+/** Charts set the label that Argo CD may track by, too: only an Application that lists the target has applied it. */
+function listing({ reference, revisions }: Tracker, { kind, metadata }: KubernetesObject): Tracker {
+  const isIt = (one: Readonly<Record<string, unknown>>) =>
+    one.kind === kind && one.name === metadata.name && one.namespace === metadata.namespace;
+  const lists = ({ status }: KubernetesObject) => recordsOf(recordOf(status).resources).some(isIt);
+  return { reference, revisions: (tracker) => (lists(tracker) ? revisions(tracker) : []) };
 }
 
 function kustomizationOf(owner: string): Tracker {

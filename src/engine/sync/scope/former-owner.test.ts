@@ -93,6 +93,25 @@ test.each(owners)('sees that %s applies an object', (tool, live) => {
   expect(otherOwner(live, markedObject())?.tool).toBe(tool);
 });
 
+test('the label that charts set too is a mark of Argo CD where that wrote it, and where no annotation says whose the object is', () => {
+  const labels = { 'app.kubernetes.io/instance': 'web' };
+  const written = (manager: string) => ({
+    labels,
+    managedFields: [
+      {
+        manager,
+        operation: 'Update',
+        fieldsV1: { 'f:metadata': { 'f:labels': { 'f:app.kubernetes.io/instance': {} } } },
+      },
+    ],
+  });
+  expect(otherOwner(object(written('argocd-controller')), object())?.detail).toBe('application web');
+  expect(otherOwner(object(written('helm')), object())).toBeUndefined();
+  const annotations = { 'argocd.argoproj.io/tracking-id': 'shop:/ConfigMap:shop/config' };
+  const tracked = object({ ...written('argocd-controller'), annotations });
+  expect(otherOwner(tracked, object({ labels }), argo)).toBeUndefined();
+});
+
 test('adopting in Git or in the cluster hands the object over, "false" does not', () => {
   const live = markedObject({ annotations: { 'meta.helm.sh/release-name': 'web' } });
   expect(otherOwner(live, markedObject({ annotations: { 'holdfast.dev/adopt': 'true' } }))).toBeUndefined();

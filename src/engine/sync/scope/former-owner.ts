@@ -6,7 +6,7 @@ import {
   managedFieldsOf,
   relinquishedFields,
 } from '../../../workload/compare/managed-fields.ts';
-import { type Track, tracksOn } from '../../tracks.ts';
+import { argoManagers, commonInstanceLabel, type Track, tracksOn } from '../../tracks.ts';
 
 /**
  * Annotation of a Source that names the one object of another tool whose objects it takes over: `Kustomization/NAMESPACE/NAME` of Flux or
@@ -24,11 +24,8 @@ export interface FormerOwner {
 /** Field managers of the tools' server-side and client-side writes. */
 const managers: Readonly<Record<FormerOwner['kind'], readonly string[]>> = {
   Kustomization: ['kustomize-controller'],
-  Application: ['argocd-controller', 'argocd-application-controller'],
+  Application: argoManagers,
 };
-
-/** Label that Argo CD tracks by unless configured otherwise; charts and people set it, too. */
-const commonInstanceLabel = 'app.kubernetes.io/instance';
 
 /** Whom the Source takes objects over from; undefined: nobody, or the annotation names none. */
 export function formerOwnerOf({
