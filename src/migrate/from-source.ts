@@ -33,6 +33,8 @@ export interface FromSourceTool {
   prune(document: Document): void;
   /** The live object applies, as it is now. */
   applies(live: KubernetesObject): true | string;
+  /** The live object has applied this one, although no mark of its own shows that. */
+  hasApplied(live: KubernetesObject, member: KubernetesObject): boolean;
   prunes(live: KubernetesObject): boolean;
 }
 
@@ -89,7 +91,7 @@ function takeOverStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, 
     requires: [holdfastStopped(input)],
     ends: tookOver(tool, input),
     commands: applyCommands(input.facts, ownerFile(input)),
-    verify: showCommands(input.facts, input.former),
+    verify: verify(input),
   };
 }
 
@@ -117,8 +119,9 @@ function releaseStep(input: FromSourceInput): Omit<Step, 'changes'> {
   const { facts } = input;
   return {
     title: 'release the objects that Holdfast applied',
-    requires: [sourceGone(input)],
+    requires: [],
     ends: [
+      sourceGone(input),
       finding(facts, 'no object has the label or the managed fields of a Source', ({ members }) => {
         const left = members.flatMap(({ live }) => (live && !isReleased(live) ? [describe(live)] : []));
         return left.length === 0 || listNames(left);
@@ -147,7 +150,7 @@ function pruningStep(tool: FromSourceTool, input: FromSourceInput): Omit<Step, '
       ),
     ],
     commands: applyCommands(input.facts, ownerFile(input)),
-    verify: showCommands(input.facts, input.former),
+    verify: verify(input),
   };
 }
 
@@ -167,16 +170,23 @@ function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
     finding(
       facts,
       'every object of the Source is in its inventory, with its label or annotation',
-      ({ members, ownMembers }) => {
+      ({ members, ownMembers, owner }) => {
         const own = new Map(members.map((member) => [objectKey(member.reference), member]));
         const left = ownMembers.filter((member) => {
           const live = own.get(objectKey(member.reference))?.live;
-          return !live || !tracksOn(live).some((track) => isTrackOf(track, former));
+          const isMarked = live && tracksOn(live).some((track) => isTrackOf(track, former));
+          return !live || !(isMarked || (owner && tool.hasApplied(owner, live)));
         });
         return left.length === 0 || `not yet: ${listNames(left.map(({ reference }) => describe(reference)))}`;
       },
     ),
   ];
+}
+
+function verify({ facts, former }: FromSourceInput): string[] {
+  // To Argo CD what has the label app.kubernetes.io/instance, as charts set it, is synced before it was applied.
+  const sync = former.kind === 'Application' ? [shellLine('argocd', 'app', 'sync', former.name)] : [];
+  return showCommands(facts, former).toSpliced(-1, 0, ...sync);
 }
 
 /** Where the Source is; empty: nowhere in the tree. */

@@ -1,6 +1,8 @@
 /** What a move between Argo CD and a Source changes in an Application. Pure. */
 import { type Document, isSeq } from 'yaml';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { commonInstanceLabel } from '../../engine/tracks.ts';
+import { managedFieldsOf } from '../../workload/compare/managed-fields.ts';
 import { deleteField, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
@@ -111,7 +113,7 @@ function whyItActs(live: KubernetesObject | undefined): string | undefined {
     return `spec.syncPolicy.syncOptions has no ${noPrune}`;
   if (cascades(live))
     return `it has the finalizer ${live.metadata.finalizers?.find((one) => cascade.test(one))}`;
-  const { operationState } = (live.status ?? {}) as { operationState?: { phase?: string } };
+  const { operationState } = statusOf(live);
   const isBusy =
     live.operation !== undefined || ['Running', 'Terminating'].includes(operationState?.phase ?? '');
   return isBusy ? 'a sync is in progress' : undefined;
@@ -159,14 +161,40 @@ export const argoFromSource: FromSourceTool = {
     withoutOptions(document, (option) => option === noPrune);
   },
   applies(live) {
-    const { sync, operationState } = (live.status ?? {}) as {
-      sync?: { status?: string };
-      operationState?: { phase?: string };
-    };
+    const { sync, operationState } = statusOf(live);
     if (sync?.status !== 'Synced') return `it is ${sync?.status ?? 'not compared yet'}; sync it`;
-    return operationState?.phase === 'Succeeded' || `its last sync: ${operationState?.phase ?? 'none'}`;
+    if (operationState === undefined) return 'it was not synced yet; sync it';
+    return operationState.phase === 'Succeeded' || `its last sync: ${operationState.phase}`;
+  },
+  // Where Argo CD tracks by this label, which the object had already, its sync leaves no trace on the object.
+  hasApplied(live, member) {
+    const { kind, metadata } = member;
+    const { namespace, name } = live.metadata;
+    const instance = metadata.labels?.[commonInstanceLabel];
+    if (instance !== name && instance !== `${namespace}_${name}`) return false;
+    const { finishedAt = '', syncResult } = statusOf(live).operationState ?? {};
+    const isWrittenSince = managedFieldsOf(member).some(
+      ({ manager, time = '' }) => manager === 'holdfast' && time > finishedAt,
+    );
+    return (syncResult?.resources ?? []).some((one) => {
+      const isIt = one.kind === kind && one.name === metadata.name && one.namespace === metadata.namespace;
+      return isIt && one.status === 'Synced' && !isWrittenSince;
+    });
   },
   prunes(live) {
     return prunesByItself(specOf(live).syncPolicy);
   },
 };
+
+interface ApplicationStatus {
+  readonly sync?: { readonly status?: string };
+  readonly operationState?: {
+    readonly phase?: string;
+    readonly finishedAt?: string;
+    readonly syncResult?: { readonly resources?: ReadonlyArray<Readonly<Record<string, unknown>>> };
+  };
+}
+
+function statusOf(live: KubernetesObject): ApplicationStatus {
+  return (live.status ?? {}) as ApplicationStatus;
+}

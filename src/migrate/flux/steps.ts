@@ -165,5 +165,6 @@ export const fluxFromSource: FromSourceTool = {
     const ready = liveCondition(live, 'Ready');
     return ready?.status === 'True' || (ready?.message ?? 'it is not Ready');
   },
+  hasApplied: () => false,
   prunes: (live) => specOf(live).prune === true,
 };
