@@ -391,8 +391,8 @@ const servers: readonly Hostile[] = [
   {
     name: 'no pack',
     make: () => answering((response) => response.end(packAnswer(Buffer.alloc(0)))),
-    code: 'NotFound',
-    says: new RegExp(head.oid),
+    code: 'Unreachable',
+    says: /ended before the pack/,
   },
   {
     name: 'a pack that is cut',

@@ -235,7 +235,6 @@ async function writeIndex({ limits, pause }: Incoming, file: string): Promise<st
   // Who waited in vain costs nothing.
   await pause();
   const pack = await storage(() => readFile(file));
-  if (pack.length === 0) return undefined;
   const { count, index } = await indexPack(pack, limits, pause);
   if (count === 0) return undefined;
   await storage(() => writeFile(indexName(file), index));

@@ -57,8 +57,8 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
       const answer = await ask(url.slice(configured.length), sent);
       // Read to the end here: the library treats a failed body as the end of it.
       const listing = await collect(counted(options, answer), options.limits.maxListingBytes);
-      // A page instead of Git is the library's to recognise.
-      if (answer.headers['content-type']?.startsWith('application/x-git-'))
+      // A page in the place of the first answer is the library's to recognise; in that of the refs it takes one for no refs.
+      if (sent.method === 'POST' || answer.headers['content-type']?.startsWith('application/x-git-'))
         await checkListing(configured, listing, said);
       return {
         url,

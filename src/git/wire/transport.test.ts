@@ -126,6 +126,27 @@ test.each([
   expect(await failedPoll()).toMatchObject({ code: 'Unreachable' });
 });
 
+test('a page to sign in instead of the refs is no missing branch', async () => {
+  fixture.server.fault = (request, response) => {
+    if (request.method !== 'POST') return false;
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>');
+    return true;
+  };
+  expect(await failedPoll()).toMatchObject({
+    code: 'Unreachable',
+    message: expect.stringContaining('did not answer in the Git protocol'),
+  });
+});
+
+test.each([
+  ['nothing', ''],
+  ['only the line before it', '0008NAK\n'],
+])('an answer with %s in place of a pack is Unreachable: the commit may be there', async (_, answer) => {
+  fixture.server.transform = (body, request) => (isPackRequest(request) ? Buffer.from(answer) : body);
+  expect(await failedPoll()).toMatchObject({ code: 'Unreachable' });
+  await recovers();
+});
+
 test('a server that cannot be reached is Unreachable', async () => {
   await fixture.server.close();
   expect(await failedPoll()).toMatchObject({

@@ -27,7 +27,8 @@ const CAPABILITIES = 'multi_ack_detailed side-band-64k ofs-delta no-progress age
  * One round of the pack protocol, whose answers are read alike in v0 and v2: the pack's bytes go to `sink` as they come.
  * The library's own fetch is not used: it fails on an unborn HEAD, downloads every ref, cannot be aborted, and
  * reports success for a commit the server no longer has.
- * Throws GitError NotFound when the server does not give out the commit.
+ * Throws GitError NotFound when the server does not give out the commit, and Unreachable for an answer without a pack: servers send one also
+ * when it holds nothing, unless a proxy or their own end cut them off.
  */
 export async function fetchPack(
   transport: GitTransport,
@@ -36,12 +37,16 @@ export async function fetchPack(
 ): Promise<ShallowChange> {
   const answer = await transport.uploadPack(encodeRequest(request));
   const change = { shallow: [] as string[], unshallow: [] as string[] };
+  let hasPack = false;
   for await (const packet of readPktLines(answer)) {
-    if (packet[0] === 1) await sink(packet.subarray(1));
-    else if (packet[0] === 3) throw serverError(request, transport.said(packet.toString('utf8', 1)));
+    if (packet[0] === 1) {
+      hasPack = true;
+      await sink(packet.subarray(1));
+    } else if (packet[0] === 3) throw serverError(request, transport.said(packet.toString('utf8', 1)));
     else if (packet[0] !== 2)
       readLine({ request, said: transport.said }, packet.toString('utf8').trimEnd(), change);
   }
+  if (!hasPack) throw new GitError('Unreachable', "the Git server's answer ended before the pack");
   return change;
 }
 
