@@ -257,3 +257,16 @@ test('an error of the server in the pack stream is reported with its message', a
     message: expect.stringContaining('is busy'),
   });
 });
+
+test.each([
+  ['Git', (oid: string) => `upload-pack: not our ref ${oid}`],
+  ['JGit', (oid: string) => `want ${oid} not valid`],
+])('a commit that the server does not give out is NotFound in the words of %s', async (_, wordsFor) => {
+  const line = `ERR ${wordsFor(commit)}\n`;
+  fixture.server.transform = (body, request) =>
+    isPackRequest(request) ? Buffer.from(`${(line.length + 4).toString(16).padStart(4, '0')}${line}`) : body;
+  expect(await failedPoll()).toMatchObject({
+    code: 'NotFound',
+    message: expect.stringContaining(`does not serve commit ${commit} (it said: ${wordsFor(commit)})`),
+  });
+});

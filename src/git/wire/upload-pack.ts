@@ -85,8 +85,11 @@ export function checkShallow(commits: number): void {
   throw new GitError('TooLarge', `the Git server says that history ends at more than ${most} commits`);
 }
 
+/** Git says one of the first; JGit, as in Gerrit, says that a want is not valid. */
+const notServed = /not our ref|unadvertised object|bad object|no such|want [0-9a-f]{40} not valid/i;
+
 function serverError(request: FetchRequest, message: string): GitError {
-  if (/not our ref|unadvertised object|bad object|no such/i.test(message)) {
+  if (notServed.test(message)) {
     return new GitError(
       'NotFound',
       `the Git server does not serve commit ${request.want} (it said: ${message})`,
