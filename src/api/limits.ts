@@ -152,8 +152,8 @@ export const limits = {
   checkJobSeconds: 3_600,
   /** Milliseconds one metric query may take; Flagger's bound. */
   metricQueryMs: 5_000,
-  /** Milliseconds for which a metric server that asks for it (Retry-After) is left alone, at most. */
-  metricPauseMs: 10 * 60_000,
+  /** Milliseconds for which a server of metrics or Git that asks for it (Retry-After) is left alone, at most. */
+  askedPauseMs: 10 * 60_000,
   /** Milliseconds one attempt of a webhook may take; a hook may run tests. */
   hookTimeoutMs: 60 * 60 * 1000,
   /** Further attempts of one webhook. */

@@ -48,11 +48,14 @@ const ACTORS: Record<GitErrorCode, GitErrorActor> = {
 export class GitError extends Error {
   readonly code: GitErrorCode;
   readonly actor: GitErrorActor;
+  /** For so long the server wants no requests. */
+  readonly pauseMs: number | undefined;
 
-  constructor(code: GitErrorCode, message: string, cause?: unknown) {
+  constructor(code: GitErrorCode, message: string, cause?: unknown, pauseMs?: number) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'GitError';
     this.code = code;
     this.actor = ACTORS[code];
+    this.pauseMs = pauseMs;
   }
 }

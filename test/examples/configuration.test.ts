@@ -45,7 +45,7 @@ test('the page has the limits of the code', () => {
     `| commits at which the shallow history of a repository ends | ${number(limits.shallowCommits)} |`,
     `| a release's record | ${mebibytes(limits.recordBytes)} |`,
     `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.metricQueryMs / 1000} s |`,
-    `| pause that a metric server can ask for | ${limits.metricPauseMs / 60_000} min |`,
+    `| pause that a metric or Git server can ask for | ${limits.askedPauseMs / 60_000} min |`,
     `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
     `| freezes of a namespace, windows of one freeze | ${limits.freezesPerNamespace}, ${limits.freezeWindows} |`,
     `| \`selector\` and \`windows\` of a freeze | ${number(limits.freezeFieldCharacters)} characters each |`,

@@ -1,3 +1,5 @@
+import { limits as bounds } from '../../api/limits.ts';
+import { retryAfterMs } from '../../api/time.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpLimits, HttpStream } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
@@ -158,7 +160,15 @@ function refuseStatus({ address, credentials }: TransportOptions, url: string, a
       `${url}: no such repository (${status}), or the credentials may not see it`,
     );
   }
-  throw new GitError('Unreachable', `${url}: the server answered ${status}`);
+  const asked = status === 429 || status === 503 ? answer.headers['retry-after'] : undefined;
+  const askedMs = retryAfterMs(asked, Date.now());
+  const pause = askedMs ? ` and asked for a pause of ${Math.ceil(askedMs / 1_000)} s` : '';
+  throw new GitError(
+    'Unreachable',
+    `${url}: the server answered ${status}${pause}`,
+    undefined,
+    askedMs && Math.min(askedMs, bounds.askedPauseMs),
+  );
 }
 
 async function* counted({ stats }: TransportOptions, answer: HttpStream): AsyncGenerator<Uint8Array> {

@@ -7,7 +7,7 @@ const second = 'b'.repeat(40);
 
 /** A repository whose head the test moves, on a clock that the test moves. */
 function aRepository() {
-  const now = { ms: 1_000_000, head: first, isDown: false, looks: 0 };
+  const now = { ms: 1_000_000, head: first, isDown: false, pauseMs: 0, looks: 0 };
   const clock = {
     nowMs: () => now.ms,
     after(_delayMs: number, callback: () => void) {
@@ -18,9 +18,9 @@ function aRepository() {
   const listings = createListings(clock);
   const look = async () => {
     now.looks += 1;
-    const { head, isDown } = now;
+    const { head, isDown, pauseMs } = now;
     await Promise.resolve();
-    if (isDown) throw new GitError('Unreachable', 'the server is down');
+    if (isDown) throw new GitError('Unreachable', 'the server is down', undefined, pauseMs);
     return { commit: head, want: head, refName: 'refs/heads/main', candidates: [] };
   };
   const ask = { key: 'main', maxAgeMs: 25_000, retryMs: 5_000, maxRetryMs: 60_000, look };
@@ -87,6 +87,21 @@ test('all callers share a failure, one of them retries it, and its end wakes the
   now.isDown = false;
   await resolve();
   expect(woken).toBe(1);
+});
+
+test('a server that asks for a pause is asked again after it, or when a push was announced', async () => {
+  const { now, listings, resolve } = aRepository();
+  Object.assign(now, { isDown: true, pauseMs: 120_000 });
+  await expect(resolve()).rejects.toMatchObject({ code: 'Unreachable' });
+  now.ms += 119_000;
+  await expect(resolve()).rejects.toMatchObject({ code: 'Unreachable' });
+  expect(now.looks).toBe(1);
+  now.ms += 1_000;
+  await expect(resolve()).rejects.toMatchObject({ code: 'Unreachable' });
+  expect(now.looks).toBe(2);
+  now.isDown = false;
+  listings.expire();
+  expect(await resolve()).toBe(first);
 });
 
 test('a new caller needs a request that began after it', async () => {

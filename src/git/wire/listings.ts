@@ -38,7 +38,7 @@ interface Listing {
   /** When the latest request began. */
   startedMs: number;
   lookedMs: number;
-  answer: { readonly target: Resolved } | { readonly error: unknown } | undefined;
+  answer: { readonly target: Resolved } | { readonly error: GitError } | undefined;
   commit: string | undefined;
   failures: number;
 }
@@ -59,7 +59,8 @@ export function createListings(clock: Clock): Listings {
     const ageMs = clock.nowMs() - lookedMs;
     const retryMs = Math.min(ask.maxRetryMs, ask.retryMs * 2 ** Math.min(failures - 1, 30));
     // The Sources that follow it retry at slightly different times; the first of them asks for all.
-    const validMs = answer && 'error' in answer ? 0.75 * retryMs : ask.maxAgeMs;
+    const validMs =
+      answer && 'error' in answer ? Math.max(0.75 * retryMs, answer.error.pauseMs ?? 0) : ask.maxAgeMs;
     return ageMs >= 0 && ageMs < validMs ? answer : undefined;
   }
 

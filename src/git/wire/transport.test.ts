@@ -89,6 +89,25 @@ test.each([
   expect(JSON.stringify(error) + String(error)).not.toContain('s3cret');
 });
 
+test.each([
+  [429, '120', 120_000, 'answered 429 and asked for a pause of 120 s'],
+  [503, '86400', 600_000, 'answered 503 and asked for a pause of 86400 s'],
+  [503, undefined, undefined, 'answered 503'],
+])(
+  'status %i with Retry-After %s names the pause that the server asks for',
+  async (status, asked, pauseMs, message) => {
+    fixture.server.fault = (_request, response) => {
+      response.writeHead(status, asked === undefined ? {} : { 'retry-after': asked }).end();
+      return true;
+    };
+    expect(await failedPoll()).toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringMatching(new RegExp(`${message}$`)),
+      pauseMs,
+    });
+  },
+);
+
 test('a server that asks for credentials where none are sent is told with what the Secret needs', async () => {
   fixture.server.fault = (_request, response) => {
     response.writeHead(401).end();

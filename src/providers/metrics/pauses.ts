@@ -26,7 +26,7 @@ export function createPauses({ nowMs }: Pick<Clock, 'nowMs'>): Pauses {
     const asked = answer.headers['retry-after'];
     const pauseMs =
       asked && (answer.status === 429 || answer.status === 503) ? retryAfterMs(asked, nowMs()) : undefined;
-    if (pauseMs) untilMs.set(origin, nowMs() + Math.min(pauseMs, limits.metricPauseMs));
+    if (pauseMs) untilMs.set(origin, nowMs() + Math.min(pauseMs, limits.askedPauseMs));
     return answer;
   }
 
