@@ -127,18 +127,18 @@ function wantsCertificate(error: unknown, url: string, { tls }: GitCredentials):
 function rebased(base: string, suffix: string, method: string, answer: HttpStream): string {
   const location = answer.headers.location ?? '';
   const target = URL.canParse(location, base) ? new URL(location, base) : undefined;
-  const from = new URL(base);
-  const moved = target
-    ? `${target.origin}${target.pathname.replace(/\/info\/refs$/, '')}`
-    : 'an invalid address';
   const follow = method === 'GET' && suffix === DISCOVERY && target?.href.endsWith(DISCOVERY);
-  if (!target || !follow || target.origin !== from.origin || target.username || target.password) {
-    throw new GitError(
-      'Redirected',
-      `${base} redirects (${answer.status}) to ${moved}; credentials are not sent there; if you trust that address, set spec.url to it`,
-    );
-  }
+  if (!target || !follow || target.origin !== new URL(base).origin || target.username || target.password)
+    throw new GitError('Redirected', `${base} redirects (${answer.status}) to ${whereTo(target, suffix)}`);
   return target.href.slice(0, -DISCOVERY.length);
+}
+
+function whereTo(target: URL | undefined, suffix: string): string {
+  const [path = ''] = suffix.split('?');
+  const address = target ? `${target.origin}${target.pathname}` : 'an invalid address';
+  return target?.pathname.endsWith(path)
+    ? `${address.slice(0, -path.length)}; credentials are not sent there; if you trust that address, set spec.url to it`
+    : `${address}, which is not the address of a repository and may be a page to sign in; check spec.url and the credentials in spec.secretRef`;
 }
 
 function refuseStatus({ address, credentials }: TransportOptions, url: string, answer: HttpStream): void {

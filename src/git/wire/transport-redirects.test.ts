@@ -68,6 +68,18 @@ test.each([
   expect(fixture.server.requests).toHaveLength(1);
 });
 
+test.each(['https://login.example.com/signin?return=x', '/users/sign_in'])(
+  'a redirect to a page such as %s is not named as an address to set',
+  async (location) => {
+    fixture.server.fault = redirectTo(location);
+    const { message } = (await failedPoll()) as Error;
+    expect(message).toContain(
+      'may be a page to sign in; check spec.url and the credentials in spec.secretRef',
+    );
+    expect(message).not.toContain('set spec.url to it');
+  },
+);
+
 test('a redirect inside the origin moves the base URL for all requests of the operation', async () => {
   fixture.server.fault = (request, response) => {
     if (request.url?.startsWith('/old/')) {
