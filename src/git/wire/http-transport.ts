@@ -144,9 +144,9 @@ function whereTo(target: URL | undefined, suffix: string): string {
 function refuseStatus({ address, credentials }: TransportOptions, url: string, answer: HttpStream): void {
   if (answer.status === 200) return;
   answer.cancel();
-  // The next operation starts from the configured URL again.
-  address.movedTo = undefined;
   const { status } = answer;
+  // The next operation starts from the configured URL again, unless the server is merely busy or down: a push may be the next one, and follows no redirect.
+  if (status < 500 && status !== 429) address.movedTo = undefined;
   if (status === 401 || status === 403) credentials.refused?.();
   if (status === 401 || status === 403 || status === 203) {
     const why = credentials.auth

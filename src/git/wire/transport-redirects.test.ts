@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createHttpClient } from '../../http/client.ts';
@@ -100,6 +100,28 @@ test('a redirect inside the origin moves the base URL for all requests of the op
   ]);
   const fixed = fixture.source({ ...options, namespace: 'fixed', reference: { commit } });
   expect((await fixed.poll(signal)).head.commit).toBe(commit);
+});
+
+test('a server that moved the repository is still pushed to after it was down for a moment', async () => {
+  fixture.repository.bare('config', 'http.receivepack', 'true');
+  const moved = (request: IncomingMessage, response: ServerResponse) => {
+    if (!request.url?.startsWith('/old/')) return false;
+    response.writeHead(301, { location: request.url.replace('/old/', '/') }).end();
+    return true;
+  };
+  fixture.server.fault = moved;
+  const source = fixture.source({ url: `${fixture.server.url}/old/shop.git`, credentials });
+  await source.poll(signal);
+  fixture.server.fault = (_request, response) => {
+    response.writeHead(503).end();
+    return true;
+  };
+  await expect(source.poll(signal)).rejects.toMatchObject({ code: 'Unreachable' });
+  fixture.server.fault = moved;
+
+  await source.moveRef({ ref: 'refs/holdfast/lkg', before: undefined, after: commit }, signal);
+
+  expect(fixture.repository.bare('rev-parse', 'refs/holdfast/lkg')).toBe(commit);
 });
 
 test('a redirect of the pack request to another host is an error', async () => {
