@@ -145,10 +145,11 @@ describe('a repository behind sshd', () => {
     try {
       old.authorize(key.line);
       secret.known_hosts = old.knownHost();
+      const source = open({ url: old.url(name) });
+      await expect(source.poll(signal)).rejects.toMatchObject({ code: 'RefNotFound' });
       const first = repository.commit({ 'app.yaml': 'a: 1\n' });
       repository.git('tag', '-a', '-m', 'One', 'v1.0.0');
       repository.git('push', '-q', 'origin', 'v1.0.0');
-      const source = open({ url: old.url(name) });
       expect((await source.poll(signal)).head.commit).toBe(first);
       const second = repository.commit({ 'app.yaml': 'a: 2\n' });
       expect(await source.poll(signal)).toMatchObject({ kind: 'moved', head: { commit: second } });

@@ -5,7 +5,7 @@ import type { HttpLimits, HttpStream } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
 import { type GitCredentials, httpOptionsOf } from './credentials.ts';
 import { createHttpReceivePack } from './http-receive-pack.ts';
-import { checkListing, oneChunk } from './pkt-line.ts';
+import { checkListing, oneChunk, readableListing } from './pkt-line.ts';
 import {
   checkGitUrl,
   collect,
@@ -68,7 +68,7 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
         statusCode: answer.status,
         statusMessage: '',
         headers: { ...answer.headers },
-        body: oneChunk(listing),
+        body: oneChunk(readableListing(listing)),
       };
     },
     async uploadPack({ v0: body }) {

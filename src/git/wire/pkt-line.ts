@@ -64,6 +64,16 @@ export async function checkListing(
   }
 }
 
+/** What Git 2.39 answers in protocol v0 for a repository without refs; the library takes it for v2. */
+const WITHOUT_REFS = Buffer.concat([encodePktLine('# service=git-upload-pack\n'), FLUSH, FLUSH]);
+
+/** A listing as the library reads it: where there are no refs, with the line that other servers send in their place. */
+export function readableListing(listing: Uint8Array): Uint8Array {
+  if (!WITHOUT_REFS.equals(listing)) return listing;
+  const line = encodePktLine(`${'0'.repeat(40)} capabilities^{}\0agent=none\n`);
+  return Buffer.concat([WITHOUT_REFS.subarray(0, -FLUSH.length), line, FLUSH]);
+}
+
 /** Bytes as a stream of one chunk. */
 export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;

@@ -43,6 +43,18 @@ test('an empty repository, a missing and a deleted branch are RefNotFound', asyn
   await expect(source.poll(signal)).rejects.toMatchObject(missing);
 });
 
+test('an empty repository of a server that knows protocol v0 only has no branch until the first commit', async () => {
+  fixture.server.isOld = true;
+  const source = fixture.source();
+  await expect(source.poll(signal)).rejects.toMatchObject({
+    code: 'RefNotFound',
+    message: expect.stringContaining('no branch "main"'),
+  });
+  const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
+
+  expect((await source.poll(signal)).head.commit).toBe(commit);
+});
+
 test('an annotated tag is followed to its commit, and a moved tag is reported', async () => {
   const { repository } = fixture;
   const first = repository.commit({ 'a.yaml': 'a: 1' });

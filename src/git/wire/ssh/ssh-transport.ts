@@ -1,7 +1,7 @@
 import type { SshAddress } from '../../../api/source/git-address.ts';
 import { HttpError } from '../../../http/errors.ts';
 import { GitError } from '../../errors.ts';
-import { checkListing, encodePktLine, FLUSH, oneChunk, readPktLines } from '../pkt-line.ts';
+import { checkListing, encodePktLine, FLUSH, oneChunk, readableListing, readPktLines } from '../pkt-line.ts';
 import {
   collect,
   type GitTransport,
@@ -79,7 +79,7 @@ function answer(url: string, kind: string, body: Uint8Array) {
     statusCode: 200,
     statusMessage: '',
     headers: { 'content-type': `application/x-git-upload-pack-${kind}` },
-    body: oneChunk(body),
+    body: oneChunk(readableListing(body)),
   };
 }
 
