@@ -177,11 +177,12 @@ test('an object that Flux applies is refused and named, the others are applied',
 });
 
 test('a kind that the cluster does not serve is named', async () => {
-  const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w', namespace: 'shop' } };
+  // Without it nobody knows whether it belongs into a namespace.
+  const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w' } };
   await bed.commit('first', { 'widget.json': JSON.stringify(widget), 'ours.json': configMap('ours') });
   await createSource(bed);
   await bed.start();
-  expect(await sourceCondition('Applied', 'UnknownKind')).toContain('example.com/v1');
+  expect(await sourceCondition('Applied', 'UnknownKind')).toContain('serves no Widget of example.com/v1');
   expect(await bed.get('v1', 'ConfigMap', 'ours')).toBeDefined();
 });
 

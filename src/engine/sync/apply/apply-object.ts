@@ -65,7 +65,7 @@ export async function applyObject(
   object: KubernetesObject,
 ): Promise<AppliedObject> {
   const { parts, source, state, watch } = context;
-  refuseNotAllowed(source, object, parts.rights);
+  await requireAllowed(context, kinds, object);
   const cluster = clusterOf(parts, source);
   const { namespace, name } = object.metadata;
   const set = watch.setOf(object);
@@ -100,6 +100,16 @@ export async function applyObject(
   if (hasDrifted && isWritten && (!live || write.taken.length > 0 || !covers(live, wanted)))
     return { changed, drift: driftFound(wanted, live, write.taken) };
   return { changed, taken: write.taken.filter((field) => !isOfHoldfast(field)) };
+}
+
+/** Only a kind that is served says whether its objects have a namespace, and what a Source may write depends on that. */
+async function requireAllowed(
+  { parts, source }: SyncContext,
+  kinds: KindWait,
+  object: KubernetesObject,
+): Promise<void> {
+  if (object.metadata.namespace === undefined) await kinds.require(object);
+  refuseNotAllowed(source, object, parts.rights);
 }
 
 /**
