@@ -102,7 +102,7 @@ export function settleMsOf(object: KubernetesObject | undefined): number {
 /** The target's scaler as in Git, with explicit bounds, so that one removed from Git does not stay. Throws RefusedError. */
 export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesObject): KubernetesObject {
   refuseOther(kind, canary, scaler);
-  const { name, labels, annotations } = scaler.metadata;
+  const { name, labels } = scaler.metadata;
   return {
     apiVersion: kind.apiVersion,
     kind: kind.kind,
@@ -110,7 +110,7 @@ export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesOb
       name,
       namespace: namespaceOf(canary),
       ...(labels ? { labels } : {}),
-      ...(annotations ? { annotations } : {}),
+      annotations: withoutPause(scaler.metadata.annotations),
     },
     spec: {
       ...givenFields(scaler),
@@ -118,6 +118,14 @@ export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesOb
       [kind.maximum.field]: boundOf(scaler, kind.maximum),
     },
   };
+}
+
+/** A rollout alone sets this pause: one from Git would be written and replaced by turns. */
+function withoutPause(
+  annotations: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  const { [pausedAnnotation]: _, ...others } = annotations ?? {};
+  return others;
 }
 
 /** The spec without fields of no value (`metrics:`), as charts leave them: the API server has its defaults there, and they would be written at each look. */
@@ -135,7 +143,7 @@ export function primaryScaler(
   refuseForeign(live, canary);
   const spec = givenFields(source);
   const scaleTargetRef = { ...(spec.scaleTargetRef as Fields), name: primaryName(canary) };
-  const { [pausedAnnotation]: _, ...annotations } = copyableEntries(source.metadata.annotations);
+  const annotations = withoutPause(copyableEntries(source.metadata.annotations));
   return {
     apiVersion: kind.apiVersion,
     kind: kind.kind,

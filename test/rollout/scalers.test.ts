@@ -381,6 +381,24 @@ it('a primary that KEDA let rest at zero is live, and woken before a release has
   expect(model.broken).toEqual([]);
 });
 
+it('a canary that KEDA may let rest at zero keeps a pod while it is tried, until its requests are seen', () => {
+  const model = scaled('ScaledObject');
+  const { canary } = model.scalers?.view ?? {};
+  if (!canary) throw new Error('no scaler');
+  Object.assign(canary, { minReplicas: 0 });
+  model.commit('b');
+  until(model, () => (model.target?.ready ?? 0) > 0);
+  const pods: number[] = [];
+  until(model, () => {
+    pods.push(model.target?.ready ?? 0);
+    return model.route?.canaryWeight === 10;
+  });
+  expect(Math.min(...pods)).toBe(1);
+  model.until('Succeeded');
+  expectCarried(model);
+  expect(canary).toMatchObject({ minReplicas: 0, restoreMinReplicas: undefined, paused: true });
+});
+
 describe('a Canary that names another scaler', () => {
   const web = (model: Model, kind: (typeof kinds)[number], name = 'podinfo') => {
     model.scale(kind, 4);

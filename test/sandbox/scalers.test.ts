@@ -7,6 +7,7 @@ import {
   createSource,
   deployment,
   eventually,
+  isNotIdle,
   notesOf,
   primaryImage,
   runUntilInitialized,
@@ -243,6 +244,38 @@ test('a ScaledObject is paused while the canary rests, goes on for a release, an
   expect((await object('web-primary')).annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
   // What was taken away is not taken for what somebody else changes.
   expect(notesOf(bed, 'ForeignChange')).toEqual([]);
+});
+
+test("a pause in Git and KEDA's own label are not written again and again", async () => {
+  await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', scaledObjectCrd);
+  const keda = 'keda.sh/v1alpha1';
+  const triggers = [{ type: 'cron', metadata: { timezone: 'UTC' } }];
+  const object = JSON.parse(scaler(keda, 'ScaledObject', { triggers }));
+  // As it is exported from a cluster in which somebody paused it.
+  object.metadata.annotations = { 'autoscaling.keda.sh/paused-replicas': '3' };
+  object.metadata.labels = { 'scaledobject.keda.sh/name': 'web' };
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1', { replicas: 1 }),
+    'scaler.json': JSON.stringify(object),
+    'canary.json': canaryWith(keda, 'ScaledObject'),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const path = `/apis/${keda}/namespaces/shop/scaledobjects/web-primary?fieldManager=keda`;
+  const metadata = { labels: { 'scaledobject.keda.sh/name': 'web-primary' } };
+  await eventually('the scaler of the primary', async () => bed.get(keda, 'ScaledObject', 'web-primary'));
+  await bed.send('PATCH', path, { metadata }, 'application/merge-patch+json');
+  await bed.pass(5_000);
+  bed.sandbox.requests.clear();
+  await bed.pass(30_000);
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+  expect((await read(keda, 'ScaledObject', 'web')).annotations).toMatchObject({
+    'autoscaling.keda.sh/paused-replicas': '0',
+  });
+  expect((await bed.get(keda, 'ScaledObject', 'web-primary'))?.metadata.labels).toMatchObject(
+    metadata.labels,
+  );
 });
 
 test('an idleReplicaCount is back after a release, and gone once Git has none', async () => {

@@ -28,8 +28,8 @@ import {
   isAllOn,
   isRouteRefused,
   mustWake,
-  pauseCanary,
   raiseMinReplicas,
+  resumeCanary,
   resumeReplicas,
   routeNote,
   stopCanary,
@@ -133,7 +133,7 @@ export function starting(context: Context, before: StateOf<'Starting'>): Outcome
   const scaler = world.scaler?.canary;
   const asked = head?.digest === run.digest && head.replicas ? head.replicas : fullSize(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
-  const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
+  const write = act(...resumeCanary(world), { type: 'ApplyCanary', digest: run.digest, replicas });
   return stay({ ...state, run: untilWritten(context, before.run) }, statusNote, write);
 }
 
@@ -206,6 +206,6 @@ function startForeign(context: Context, state: StateOf<'Starting'>, written: Run
   const scaler = world.scaler?.canary;
   const asked = scaler ? resumeReplicas(scaler) : fullSize(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
-  const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
+  const write = act(...resumeCanary(world), { type: 'ApplyCanary', digest, replicas });
   return stay({ ...state, run: { ...written, broughtUp: true } }, statusNote, write);
 }

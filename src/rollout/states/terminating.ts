@@ -19,6 +19,7 @@ import {
   podsNeeded,
   rescueTraffic,
   resetMinReplicas,
+  resumeCanary,
   resumeReplicas,
 } from '../traffic/traffic.ts';
 import { isLost, type RecordView, type World } from '../world.ts';
@@ -135,7 +136,7 @@ function writeLastKnownGood(world: World, good: RecordView): Effects {
   const scaler = world.scaler?.canary;
   const desired = world.target?.desiredReplicas ?? 0;
   const replicas = scaler ? Math.max(resumeReplicas(scaler), desired) : fullSize(world);
-  return act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: good.digest, replicas });
+  return act(...resumeCanary(world), { type: 'ApplyCanary', digest: good.digest, replicas });
 }
 
 /** Whether the target has ready pods for all traffic. With all traffic on it, its scaler alone decides how many it has. */

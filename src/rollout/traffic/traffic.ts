@@ -344,8 +344,9 @@ export function growCanary(world: World, pods: number): Action[] {
   const { target, sharesWorkload } = world;
   if (sharesWorkload || !target) return [];
   const scaler = world.scaler?.canary;
-  const resumed = pauseCanary(world, false);
-  if (scaler && target.desiredReplicas > 0) return [...resumed, ...raiseMinReplicas(world, 'canary', pods)];
+  const isUp = target.desiredReplicas > 0;
+  const resumed = resumeCanary(world, isUp ? pods : 1);
+  if (scaler && isUp) return resumed;
   if (target.desiredReplicas >= pods) return resumed;
   return [...resumed, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : pods }];
 }
@@ -372,6 +373,14 @@ function mayScaleToZero({ scaler }: World): boolean {
 /** minReplicas without a rollout. */
 function ownMinReplicas({ restoreMinReplicas, minReplicas }: ScalerSide): number {
   return restoreMinReplicas ?? minReplicas;
+}
+
+/**
+ * The canary's scaler goes on, with at least so many pods from now on: KEDA may take the last one from a canary that has no traffic yet, or whose
+ * traffic the trigger does not show yet.
+ */
+export function resumeCanary(world: World, pods = 1): Action[] {
+  return [...raiseMinReplicas(world, 'canary', pods), ...pauseCanary(world, false)];
 }
 
 /** Pauses KEDA while the canary is at zero; a HorizontalPodAutoscaler does nothing when there are no replicas. */

@@ -91,6 +91,8 @@ const neverCopied: readonly RegExp[] = [
   /^deployment\.kubernetes\.io\//,
   /^deprecated\.daemonset\.template\.generation$/,
   /^flagger-id$/,
+  // KEDA gives each ScaledObject one with its own name.
+  /^scaledobject\.keda\.sh\/name$/,
 ];
 
 const controllerKeys = /^(deployment\.kubernetes\.io\/|deprecated\.daemonset\.template\.generation$)/;
