@@ -132,6 +132,8 @@ export interface ScalerSide {
   restoreMinReplicas: number | undefined;
   /** Paused at zero pods by the annotation of ScaledObjects. */
   paused: boolean;
+  /** The annotation by which somebody keeps KEDA from acting on it. */
+  heldBy?: string | undefined;
 }
 
 /** What Git says about this Canary's workload. */

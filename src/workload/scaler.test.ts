@@ -252,6 +252,12 @@ describe('a ScaledObject', () => {
     });
   });
 
+  it.each(['paused', 'paused-scale-out'])('that somebody has %s is told by its annotation', (word) => {
+    const name = `autoscaling.keda.sh/${word}`;
+    expect(scalerSide(kind, scaler('ScaledObject', {}, { [name]: 'true' }))?.heldBy).toBe(name);
+    expect(scalerSide(kind, scaler('ScaledObject', {}, { [name]: 'false' }))?.heldBy).toBeUndefined();
+  });
+
   it('may go to zero by its idleReplicaCount, which gives way while it is raised and comes back', () => {
     const bounds = { minReplicaCount: 3, maxReplicaCount: 6 };
     const idle = scaler('ScaledObject', { ...bounds, idleReplicaCount: 0 });

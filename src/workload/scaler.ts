@@ -47,6 +47,9 @@ const idleAnnotation = 'holdfast.dev/idle-replicas';
 /** KEDA scales to this number and then pauses. */
 const pausedAnnotation = 'autoscaling.keda.sh/paused-replicas';
 
+/** Others set these of KEDA: it adds no pod then. */
+const holdingAnnotations = ['autoscaling.keda.sh/paused', 'autoscaling.keda.sh/paused-scale-out'];
+
 /** On the scaler in Git: how long it takes to react to a change of the load, at most 10m. */
 const settleAnnotation = 'holdfast.dev/settle-time';
 /** From requests to a HorizontalPodAutoscaler: scrape interval, a rate over at most a minute, its own 15 s. */
@@ -91,6 +94,7 @@ export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefine
     maxReplicas: boundOf(object, kind.maximum),
     restoreMinReplicas: isRaised ? (idleOf(object) ?? minReplicasOf(kind, object)) : undefined,
     paused: annotations[pausedAnnotation] === '0',
+    heldBy: holdingAnnotations.find((key) => annotations[key] === 'true'),
   };
 }
 

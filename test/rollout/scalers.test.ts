@@ -135,6 +135,17 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     expect(model.broken).toEqual([]);
   });
 
+  it('says that somebody has paused the scaler of which pods are missing', () => {
+    const model = scaled(kind);
+    const heldBy = 'autoscaling.keda.sh/paused';
+    if (model.scalers?.view.canary) model.scalers.view.canary.heldBy = heldBy;
+    model.commit('b');
+    until(model, () => model.route?.canaryWeight === 10);
+    Object.assign(model.scalers ?? {}, { work: () => undefined });
+    const message = `the canary has 1 of 5 ready pods that it needs for 50 %; ${heldBy} keeps its ScaledObject from adding pods`;
+    until(model, () => model.status.message === message);
+  });
+
   it('holds while the canary grows, and goes on when the primary heals', () => {
     const model = scaled(kind);
     model.commit('b', { ...GOOD, primaryReady: false });

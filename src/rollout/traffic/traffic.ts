@@ -290,12 +290,14 @@ interface Shortage {
 /** Tells what a share waits for; once its pods were missing for the whole deadline, a person must act. */
 export function missingPods(context: Context, run: Run, shortage: Shortage): Effects {
   const { side, ready, deadlineMs } = shortage;
-  const { target } = context.world;
+  const { target, scaler } = context.world;
   const isHidden = side === 'canary' && ready < canaryPods(target);
   const port = isHidden ? target?.unreachedPort : undefined;
   const at = port === undefined ? '' : ` at port ${port}`;
   const pods = isHidden ? `ready pods among the endpoints of its Service${at}` : 'ready pods';
-  const message = countOf(shortage, pods);
+  const heldBy = scaler?.[side]?.heldBy;
+  const held = heldBy === undefined ? '' : `; ${heldBy} keeps its ScaledObject from adding pods`;
+  const message = countOf(shortage, pods) + held;
   const leftMs = remainingMs(context, run.shortSince, deadlineMs);
   if (leftMs > 0) return combine(note('WaitingForCapacity', message), wake(leftMs));
   const advice = ': correct its targetPort, or take the port off the Service';
