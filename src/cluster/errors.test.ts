@@ -140,6 +140,37 @@ describe('errorFromStatus', () => {
     expect(JSON.stringify({ ...error, message: error.message, stack: error.stack })).not.toContain('hunter2');
   });
 
+  it.each([
+    [
+      422,
+      `secrets "db" is forbidden: ValidatingAdmissionPolicy 'teams' with binding 'all' denied request: "hunter2" has no team`,
+      "ValidatingAdmissionPolicy 'teams'",
+    ],
+    [
+      400,
+      'admission webhook "validate.policies.example.com" denied the request: hunter2 is too short',
+      'admission webhook "validate.policies.example.com"',
+    ],
+    [
+      500,
+      'Internal error occurred: failed calling webhook "scan.example.com": hunter2',
+      'webhook "scan.example.com"',
+    ],
+  ])(
+    'says of a Secret which webhook or policy refused it, and nothing that it said: %i',
+    (status, why, by) => {
+      const { message } = errorFromStatus(secret, status, failure(status, 'Invalid', why));
+      expect(message).toBe(
+        `apply Secret shop/db: ${status} Invalid, by ${by} (the server's message is omitted: it may contain the Secret)`,
+      );
+    },
+  );
+
+  it('takes a word of a Secret for no name of a policy', () => {
+    const why = `secrets "db" is invalid: data: Invalid value: "ValidatingAdmissionPolicy 'hunter2'"`;
+    expect(errorFromStatus(secret, 422, failure(422, 'Invalid', why)).message).not.toContain('hunter2');
+  });
+
   it('does not know whether a write happened when a gateway gave up', () => {
     expect(errorFromStatus(deployment, 504, undefined).effectUnknown).toBe(true);
     expect(errorFromStatus(deployment, 503, undefined).effectUnknown).toBe(false);

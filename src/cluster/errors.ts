@@ -247,6 +247,10 @@ function conflictKind(status: StatusBody, causes: readonly Cause[]): ApiErrorKin
 const permanentFailure =
   /failed to create typed patch object|failed to convert new object|unable to convert unstructured object|field not declared in schema/;
 
+/** Who refused a write, or was asked in vain, by name: what is said of a Secret comes after it. */
+const refusers =
+  /^(?:secrets "[a-z0-9.-]+" is forbidden: |Internal error occurred: failed calling )?((?:admission )?webhook "[a-z0-9.-]+"|ValidatingAdmissionPolicy '[a-z0-9.-]+')/;
+
 function messageFor(
   subject: Subject,
   httpStatus: number,
@@ -258,7 +262,9 @@ function messageFor(
   const fields = causes.map((cause) => text(cause.field)).filter(Boolean);
   if (subject.secret) {
     const where = fields.length > 0 ? ` at ${fields.slice(0, 5).join(', ')}` : '';
-    return `${head}${reason ? ` ${reason}` : ''}${where} (the server's message is omitted: it may contain the Secret)`;
+    const [, refuser] = refusers.exec(text(status.message)) ?? [];
+    const by = refuser === undefined ? '' : `, by ${refuser}`;
+    return `${head}${reason ? ` ${reason}` : ''}${where}${by} (the server's message is omitted: it may contain the Secret)`;
   }
   const isElsewhere = httpStatus < 400;
   const none = isElsewhere
