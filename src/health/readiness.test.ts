@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aWorkload } from '../rollout/fixtures.test-support.ts';
-import { failsAtOnce, isReady } from './readiness.ts';
+import { failsAtOnce, isReady, replacedPods } from './readiness.ts';
 
 /** Four pods, all new and available, unless said otherwise. */
 function four(more: Parameters<typeof aWorkload>[0] = {}) {
@@ -25,6 +25,30 @@ describe('a workload is ready (flagger-behaviour 2.6)', () => {
 
   it('never when it is not there', () => {
     expect(isReady(undefined, 0)).toBe(false);
+  });
+});
+
+describe('pods that are replaced say nothing of the release', () => {
+  const starting = { pod: 'web-5', container: 'app', reason: 'NotReadyYet', message: 'runs', restarts: 0 };
+  const short = { readyReplicas: 3, availableReplicas: 3 };
+
+  it.each([
+    ['while one starts in the place of one that was evicted', { ...short, faults: [starting] }, true],
+    ['while it is ready, and not available yet', { availableReplicas: 3 }, true],
+    [
+      'not where it starts again after it ended',
+      { ...short, faults: [{ ...starting, lastReason: 'Error' }] },
+      false,
+    ],
+    [
+      'not where another one crashes',
+      { ...short, faults: [starting, { ...starting, pod: 'web-1', reason: 'CrashLoopBackOff' }] },
+      false,
+    ],
+    ['not while one is missing that nobody starts', { ...short, replicas: 3, updatedReplicas: 3 }, false],
+    ['not while none serves', { readyReplicas: 0, availableReplicas: 0, faults: [starting] }, false],
+  ])('%s', (_what, view, isReplaced) => {
+    expect(replacedPods(four(view), 100).has('available-replicas')).toBe(isReplaced);
   });
 });
 

@@ -52,6 +52,20 @@ function comingPods({ desiredReplicas, replicas, faults }: WorkloadView): number
   return Math.max(0, desiredReplicas - replicas) + [...started].filter((pod) => !others.has(pod)).length;
 }
 
+/** What differs while pods are replaced by new ones of the same template. */
+const countsOfPods = new Set(['updated-replicas', 'old-replicas', 'available-replicas']);
+
+/**
+ * Names of the differences that are only a replacement of sound pods, as after an eviction, a drain of their node or a restart: with those that
+ * start for the first time there are enough pods, and none was lost otherwise. They say nothing of the release.
+ */
+export function replacedPods(view: WorkloadView | undefined, readyPercent: number): ReadonlySet<string> {
+  if (!view || lostReadiness(view) !== undefined || servingPods(view) === 0) return new Set();
+  const starting = comingPods({ ...view, replicas: view.desiredReplicas });
+  const enough = enoughPods({ updatedReplicas: view.desiredReplicas }, { readyPercent });
+  return servingPods(view) + starting >= enough ? countsOfPods : new Set();
+}
+
 /** Why a workload is not ready, in one line: its worst fault, else the first difference that blocks. */
 export function whyNotReady(view: WorkloadView | undefined): string {
   const fault = view?.faults.find(({ reason }) => !isStarting(reason));

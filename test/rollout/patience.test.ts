@@ -182,3 +182,36 @@ describe('threshold', () => {
     expect(model.outages).toEqual([]);
   });
 });
+
+describe('a pod of the primary that was evicted while the release is verified', () => {
+  function evicted(postPromotion: object): Model {
+    const model = promoted(GOOD, { interval: '10s', successThreshold: 5, ...postPromotion });
+    until(model, isVerifying(model));
+    model.brokenPods.primary = { count: 1, fault: 'NotReadyYet', of: undefined };
+    return model;
+  }
+
+  it('fails no check while the one in its place starts', () => {
+    const model = evicted({});
+    for (let seconds = 0; seconds < 30; seconds += 1) model.tick(1000);
+    expect(model.status.postPromotion).toMatchObject({ state: 'Verifying', reason: 'ChecksUnavailable' });
+    delete model.brokenPods.primary;
+    model.until('Succeeded');
+    expect(model.status.history?.[0]).toMatchObject({ digest: 'b', result: 'Succeeded' });
+    expect(model.broken).toEqual([]);
+  });
+
+  it('holds the release where that one never becomes ready, and fails it where it crashes', () => {
+    const held = evicted({ progressDeadlineSeconds: 30 });
+    until(held, () => stateOf(held) !== 'Verifying');
+    expect(held.status.postPromotion).toMatchObject({ state: 'Held', reason: 'ChecksUnavailable' });
+    const crashed = evicted({});
+    crashed.brokenPods.primary = {
+      count: 1,
+      fault: 'CrashLoopBackOff',
+      of: undefined,
+    };
+    until(crashed, () => stateOf(crashed) !== 'Verifying');
+    expect(stateOf(crashed)).toBe('Reverting');
+  });
+});

@@ -1,7 +1,7 @@
 import type { CheckResult } from '../../api/canary/status.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { compare } from '../../health/expectation.ts';
-import { hasConverged, lostReadiness, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, lostReadiness, replacedPods, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { check, expectedState, hasHooks, primaryCheck } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
@@ -48,7 +48,15 @@ export function verifying(context: Context, before: Verifying): Outcome {
   const asked = check(context, calm.run, { ...primaryCheck(context, run), ...first });
   const next = withRun(calm, asked.run);
   if (asked.waits) return stay(next, progressNote(context, next), asked.waits);
-  const expected = checkResults(compare(world.primary, expectedState(world, plan, run.digest)), context.now);
+  const replaced = replacedPods(world.primary, plan.primaryReadyPercent);
+  const expected = checkResults(
+    compare(world.primary, expectedState(world, plan, run.digest)),
+    context.now,
+  ).map((result) =>
+    result.verdict === 'fail' && replaced.has(result.name)
+      ? { ...result, verdict: 'inconclusive' as const }
+      : result,
+  );
   return conclude(context, next, [...expected, ...asked.results], verdictOf(expected) !== 'fail');
 }
 
