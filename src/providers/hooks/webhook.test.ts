@@ -190,7 +190,18 @@ describe('what an answer means', () => {
     expect(await call('gate')).toMatchObject({ verdict: 'unreachable' });
   });
 
-  test('a refusal quotes the first line of the body, cut and cleaned', async () => {
+  test('a refusal of tests that ran says which of them failed', async () => {
+    const server = await serve((_request, response) => {
+      const output = '1..2\nok 1 the home page answers\nnot ok 2 orders arrive\n';
+      response.writeHead(500).end(`command bats /tests/acceptance.bats failed: ${output}: exit status 1`);
+    });
+    const { detail } = await call(server.url);
+    expect(detail).toBe(
+      'answered 500: command bats /tests/acceptance.bats failed: 1..2 ok 1 the home page answers not ok 2 orders arrive : exit status 1',
+    );
+  });
+
+  test('a refusal quotes the beginning of the body, cut and cleaned', async () => {
     const server = await serve((_request, response) => {
       response.writeHead(403).end(`not \u001b[31mtoday${'x'.repeat(500)}\nsecret=1`);
     });

@@ -108,10 +108,10 @@ function failedAttempt(error: unknown): Attempt {
   };
 }
 
-/** The first line of an answer, without control characters, and without what the address has in its query: tokens are put there (S31). */
+/** The beginning of an answer in one line, without control characters, and without what the address has in its query: tokens are put there (S31). */
 function quote(body: Uint8Array, { search, searchParams }: URL): string {
-  const text = new TextDecoder().decode(body.subarray(0, QUOTED_BYTES));
-  const [line = ''] = text.trim().split(/[\r\n]/);
+  // Of tests that ran, the first line says only how many there are.
+  const line = new TextDecoder().decode(body.subarray(0, QUOTED_BYTES)).trim().replace(/\s+/g, ' ');
   const values = search.split(/[?&]/).map((pair) => pair.slice(pair.indexOf('=') + 1));
   const hidden = [search, ...values, ...searchParams.values()].filter((value) => value.length > 3);
   // The longest first: a shorter one may be part of it.
