@@ -5,7 +5,7 @@ import { isRecord, present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
-import { newIncident } from './incident.ts';
+import { newIncident, stopOverInMs } from './incident.ts';
 import type { Decision, Effects, Note } from './outcome.ts';
 import { findingsOf, type Result, servingOf } from './report.ts';
 import { type State, statusOf } from './state.ts';
@@ -48,7 +48,7 @@ export function finish(context: Context, { state, effects: decided, intentFirst 
     conditions: mergeConditions(reported, findings, world.nowMs, world.canary.metadata.generation),
   });
   const changed = !isSame(status, world.status);
-  const wakes = [...(effects.wakesMs ?? []), others.wakeMs].filter((ms) => ms > 0);
+  const wakes = [...(effects.wakesMs ?? []), others.wakeMs, stopOverInMs(result) ?? 0].filter((ms) => ms > 0);
   // Bad news is one event with the whole text of the incident, in place of the short one.
   const events = (effects.events ?? []).map((event) => {
     const isIncident =

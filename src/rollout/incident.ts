@@ -29,6 +29,8 @@ interface Moment {
   readonly finding?: string | undefined;
   /** The release it is about; absent: head's. */
   readonly run?: Run | undefined;
+  /** Tells it from others of the same release; absent: when that was started. */
+  readonly since?: string;
 }
 
 const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
@@ -42,7 +44,7 @@ const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
   Reverted: 'error',
 };
 
-/** What stops a release is reported at most once in this time for one reason. */
+/** What stops a release is reported at most once in this time for one reason, and is over when it has not come back for so long. */
 const STOPPED_AGAIN_MS = 3_600_000;
 
 /** Reasons that are no error of the release: done by a person, or reported before. */
@@ -58,7 +60,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const moment = isAdopted ? undefined : momentOf(draft, status);
   if (!moment) return undefined;
   const about = aboutOf(draft, moment.run);
-  const parts = [about.digest, about.since, moment.outcome, moment.reason];
+  const parts = [about.digest, moment.since ?? about.since, moment.outcome, moment.reason];
   const key = unreportedKey(draft.world.nowMs, status, parts);
   if (key === undefined) return undefined;
   const severity = WARNINGS.has(moment.reason) ? 'warn' : SEVERITY[moment.outcome];
@@ -193,7 +195,25 @@ function momentAtRest(draft: Result, { phase, lastAppliedSpec }: CanaryStatus): 
     if (phase === 'Succeeded') return momentOfEvent(draft, 'Succeeded', 'Succeeded', undefined);
     if (phase === 'Failed') return momentOfEvent(draft, 'Failed', 'Rejected', undefined);
   }
-  return stalledMoment(draft, undefined);
+  return stalledMoment(draft, undefined) ?? overMoment(draft);
+}
+
+/** How long until what stopped a Canary without a release under way is over, so that alerts about it end; undefined: nothing did, it goes on, or it was told. */
+export function stopOverInMs({ note, run, status, world }: Result): number | undefined {
+  const [last] = status.incidents ?? [];
+  const stalled = world.status.conditions?.find(({ type }) => type === 'Stalled');
+  const isGood = status.phase === 'Succeeded' || status.phase === 'Initialized';
+  if (run || !isGood || last?.outcome !== 'Stopped' || note?.stalled || stalled?.status !== 'False')
+    return undefined;
+  return STOPPED_AGAIN_MS - sinceMs(world.nowMs, stalled.lastTransitionTime);
+}
+
+function overMoment(draft: Result): Moment | undefined {
+  const [last] = draft.status.incidents ?? [];
+  const inMs = stopOverInMs(draft);
+  if (!last || inMs === undefined || inMs > 0) return undefined;
+  const message = `what stopped it (${last.reason}) is over`;
+  return { outcome: 'Succeeded', reason: 'Succeeded', message, since: last.time };
 }
 
 /** From here on only a person can change it; it may have been reported before. */

@@ -209,6 +209,31 @@ describe('what people are told', () => {
       expect(stops(model)).toHaveLength(2);
     });
 
+    it('a receiver of warnings that was told hears that it is over once it did not come back for an hour, each time', () => {
+      const alerts = [{ name: 'pager', severity: 'warn' as const, providerRef: { name: 'pager' } }];
+      const model = rollout(GOOD, { analysis: { ...new Model().canary.spec.analysis, alerts } });
+      told(model, 'Succeeded', 'Succeeded');
+      const toPager = () =>
+        model.status.incidents?.filter((one) => one.alerts?.length).map(({ outcome }) => outcome);
+      const quiet = (durationMs: number) => {
+        calm(model, 20_000);
+        model.tick(durationMs);
+      };
+      contend(model, 120_000);
+      quiet(1_800_000);
+      contend(model, 120_000);
+      quiet(3_500_000);
+      expect(toPager()).toEqual(['Stopped']);
+      quiet(100_000);
+      expect(toPager()).toEqual(['Succeeded', 'Stopped']);
+      expect(model.status.incidents?.[0]).toMatchObject({
+        message: 'what stopped it (ForeignChange) is over',
+      });
+      contend(model, 120_000);
+      quiet(3_600_000);
+      expect(toPager()).toEqual(['Succeeded', 'Stopped', 'Succeeded', 'Stopped']);
+    });
+
     it('a release that fails meanwhile names it', () => {
       const model = rollout({ ...GOOD, canaryMetric: 50 });
       contend(model, 20_000);
