@@ -1,5 +1,5 @@
 import { postPromotionAnnotation } from '../../api/canary/canary.ts';
-import { canaryLabel, isRecord, type KubernetesObject, labelValue } from '../../api/kubernetes.ts';
+import { canaryLabel, isRecord, type KubernetesObject, labelValue, recordOf } from '../../api/kubernetes.ts';
 import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
 import { specsOf } from './status/spec-in-force.ts';
 
@@ -60,24 +60,22 @@ export function keyIn(namespace: string, key: string): string {
 const anyPod = 'any pod';
 
 function keysOfSpec(spec: unknown): readonly string[] {
-  const { targetRef, service, autoscalerRef, ...routes } = (spec ?? {}) as {
-    targetRef?: { kind?: string; name?: string };
-    service?: { name?: string };
-    autoscalerRef?: { name?: string };
-    ingressRef?: { name?: string };
-    routeRef?: { name?: string };
-    upstreamRef?: { name?: string };
-  };
-  const target = targetRef?.name ?? '';
-  const apex = service?.name || target;
-  const named = [routes.ingressRef, routes.routeRef, routes.upstreamRef].flatMap((one) => one?.name ?? []);
+  const { targetRef, service, autoscalerRef, ingressRef, routeRef, upstreamRef } = recordOf(spec);
+  const target = nameIn(targetRef);
+  const apex = nameIn(service) || target;
   return [
     `workload ${target}`,
     `service ${apex}`,
-    ...[apex, ...named].map((route) => `route ${route}`),
-    ...(autoscalerRef?.name === undefined ? [] : [`scaler ${autoscalerRef.name}`]),
-    ...(targetRef?.kind === 'Service' ? [anyPod] : []),
+    `scaler ${nameIn(autoscalerRef)}`,
+    ...[apex, ...[ingressRef, routeRef, upstreamRef].map(nameIn)].map((route) => `route ${route}`),
+    ...(recordOf(targetRef).kind === 'Service' ? [anyPod] : []),
   ];
+}
+
+/** Empty where a field that need not parse names nothing, as no object is called. */
+function nameIn(reference: unknown): string {
+  const { name } = recordOf(reference);
+  return typeof name === 'string' ? name : '';
 }
 
 /** What is called after a workload begins with its name and a hyphen: `web`, `web-primary` and more of a ReplicaSet `web-primary-6d5b2448f9`. */

@@ -131,7 +131,7 @@ export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
 export function targetKeys(object: KubernetesObject): readonly string[] {
   const keys = specsOf(object).map(({ spec }) => {
     const { kind, name } = recordOf(recordOf(spec).targetRef);
-    return [object.metadata.namespace, kind, name].join('/');
+    return JSON.stringify([object.metadata.namespace, kind, name]);
   });
   return [...new Set(keys)];
 }
