@@ -71,7 +71,7 @@ function readiness(result: Result): Finding[] {
   const condition = (type: string, value: boolean, told = note): Finding => ({
     type,
     status: value ? 'True' : 'False',
-    reason: told?.reason ?? status.phase ?? 'Unknown',
+    reason: told?.reason ?? (status.phase || 'Unknown'),
     message: told?.message ?? '',
   });
   return [

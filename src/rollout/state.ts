@@ -79,7 +79,7 @@ export function stateOf(context: Context): State {
   const base = { run, failedChecks, iterations: status.iterations ?? 0 };
   if (run.ending) {
     const post = status.postPromotion ? { post: status.postPromotion } : {};
-    return { ...base, ...post, kind: 'Ending', ending: run.ending, phase: phase ?? 'Progressing' };
+    return { ...base, ...post, kind: 'Ending', ending: run.ending, phase: phase || 'Progressing' };
   }
   if (status.postPromotion) {
     const { state, ...rest }: Post & { state: PostPromotionState } = status.postPromotion;

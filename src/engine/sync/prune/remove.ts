@@ -7,6 +7,7 @@ import {
   type KubernetesObject,
   objectKey,
   partOfLabel,
+  recordOf,
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
@@ -85,7 +86,7 @@ async function removeOne(
   const live = await readAnew(cluster, source, object);
   if (!live) return untouched;
   // One that never began, as for want of a kind that it needs, has nothing to hand back, and nobody would set its finalizer.
-  const hasBegun = (live.status as { phase?: unknown } | undefined)?.phase !== undefined;
+  const hasBegun = Boolean(recordOf(live.status).phase);
   if (handsBack && hasBegun) return { ...untouched, wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
   parts.applied.forget(live);
