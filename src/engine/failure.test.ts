@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EngineError, failureOf, joinFailures } from './failure.ts';
+import { EngineError, failureOf, joinFailures, unlessLasting } from './failure.ts';
 
 test('a failure that was sorted before keeps its reason and its message', () => {
   const failure = failureOf(
@@ -23,6 +23,19 @@ test('several failures are one, which a person must end as soon as one of them n
   expect(joinFailures([transient, lasting])).toEqual({
     reason: 'ServiceMissing',
     message: 'Service shop/web-canary is not there; create Secret shop/web: forbidden',
+    transient: false,
+  });
+});
+
+test('a failure that lasts for ten minutes is one that a person must end', () => {
+  const away = new EngineError('ApiUnavailable', 'the webhook is away', true);
+  const nowMs = 1_000_000;
+
+  expect(unlessLasting(away, { sinceMs: nowMs - 599_999, nowMs })).toBe(away);
+  expect(unlessLasting(away, { sinceMs: undefined, nowMs })).toBe(away);
+  expect(unlessLasting(away, { sinceMs: nowMs - 600_000, nowMs })).toEqual({
+    reason: 'ApiUnavailable',
+    message: 'the webhook is away',
     transient: false,
   });
 });

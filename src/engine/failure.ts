@@ -49,6 +49,20 @@ export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Fail
   return { reason: first.reason, message, transient: found.every(({ transient }) => transient) };
 }
 
+/** What ends by itself does so within this time, such as an API server or a webhook that starts again. */
+const lastingMs = 600_000;
+
+/** One for which nobody should wait any longer, as of a webhook that was removed and whose configuration was left, counts as one that a person must end. */
+export function unlessLasting<Found extends Failure | undefined>(
+  failure: Found,
+  { sinceMs, nowMs }: { readonly sinceMs: number | undefined; readonly nowMs: number },
+): Found | Failure {
+  const isLasting = sinceMs !== undefined && nowMs - sinceMs >= lastingMs;
+  if (!failure?.transient || !isLasting) return failure;
+  const { reason, message } = failure;
+  return { reason, message, transient: false };
+}
+
 /** For what is not as it was sent, or would not be: what is waited for never comes, and only a person can change that. */
 export function notKept(what: string, when = 'right after it was written'): EngineError {
   return new EngineError(

@@ -158,6 +158,30 @@ test('a write that is refused for a minute tells every alert of its severity onc
   await untilStalled('False');
 });
 
+test('a webhook that is away is told after ten minutes, and not before', async () => {
+  await startFirstRelease();
+  // Ten minutes of polls cost more than all else here.
+  await bed.send('PATCH', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop', {
+    spec: { interval: '10m' },
+  });
+  const service = '/api/v1/namespaces/shop/services/web-canary';
+  const message = 'Internal error occurred: failed calling webhook "policy": connection refused';
+  const comesBack = bed.sandbox.fault(({ method, path }) =>
+    method === 'PATCH' && path === service ? { code: 500, reason: 'InternalError', message } : undefined,
+  );
+  const found = async (type: string) => condition(await bed.canary(), type);
+  await bed.send('DELETE', service);
+  await bed.pass(540_000);
+  expect((await found('Ready'))?.message).toContain('failed calling webhook "policy"');
+  expect((await found('Stalled'))?.status).toBe('False');
+
+  await eventually('told', async () => of('Stopped').length > 0 && (await allAnswered()));
+
+  expect(of('Stopped')).toEqual(['everything', 'infos', 'warnings']);
+  comesBack();
+  await eventually('it is over', async () => (await found('Stalled'))?.status === 'False');
+});
+
 test('the next release that is stopped by the same refusal is told, too, and each of them once', async () => {
   await startFirstRelease();
   const primary = '/apis/apps/v1/namespaces/shop/deployments/web-primary';

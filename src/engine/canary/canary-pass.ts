@@ -7,7 +7,7 @@ import {
   referenceOf,
 } from '../../api/kubernetes.ts';
 import { isOfHoldfast, managedFieldsOf, newestOf } from '../../workload/compare/managed-fields.ts';
-import { type Failure, failureOf, isStale, joinFailures } from '../failure.ts';
+import { type Failure, failureOf, isStale, joinFailures, unlessLasting } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, reportUndecided } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
@@ -35,7 +35,7 @@ type Round =
  * reported and retried with back-off, and blocks only what depends on it. Throws, after reporting it, an error that let nothing be done.
  */
 export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<PassResult> {
-  const failures = new Map<string, Failure>();
+  const failures = createFailures(parts);
   // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
   const finalized = new Map<string, string | undefined>();
   const deletions = createDeletions(parts);
@@ -91,8 +91,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       if (isStale(error) && !isRefusal) return refresh(parts, object);
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(key, read.canary, failure);
-      failures.set(key, failure);
-      await reportUndecided(parts, read.canary, joinFailures([read.invalid, failure]) ?? failure);
+      const noted = failures.note(key, failure);
+      await reportUndecided(parts, read.canary, joinFailures([read.invalid, noted]) ?? noted);
       throw error;
     }
   }
@@ -112,12 +112,12 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
     const contention = await contentionOf(parts, pace, key);
-    const before = { failure: failures.get(key), deletion: deletions.of(key, inForce.canary), contention };
+    const before = { ...failures.of(key), deletion: deletions.of(key, inForce.canary), contention };
     const end = await runRound(parts, inForce, before);
     const { canary, failure } = end;
     // Its status alone may change with each pod that becomes ready.
     if (end.wrote !== undefined) pace.wrote(key, end.wrote);
-    if (failure) failures.set(key, failure);
+    if (failure) failures.note(key, failure);
     else for (const known of [failures, waits]) known.delete(key);
     if (end.isFinalized) return noteFinalized(canary);
     if (failure && awaitsFinalizer(canary) && (!end.wrote || deletions.isOverdue(key, canary)))
@@ -126,6 +126,25 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   return pass;
+}
+
+/** What could not be done for a Canary, and since when something could not in each round. */
+function createFailures({ clock }: Pick<CanaryParts, 'clock'>) {
+  const known = new Map<string, { readonly failure: Failure; readonly sinceMs: number }>();
+  return {
+    of(key: string) {
+      const { failure, sinceMs } = known.get(key) ?? {};
+      return { failure, failingSinceMs: sinceMs };
+    },
+    /** Gives it back, as it counts after that time. */
+    note(key: string, failure: Failure): Failure {
+      const nowMs = clock.nowMs();
+      const sinceMs = known.get(key)?.sinceMs ?? nowMs;
+      known.set(key, { failure, sinceMs });
+      return unlessLasting(failure, { sinceMs, nowMs });
+    },
+    delete: (key: string) => known.delete(key),
+  };
 }
 
 /** How often in a row the watches did not deliver a change in `staleWaitMs`. */

@@ -11,7 +11,7 @@ import {
 } from '../../api/kubernetes.ts';
 import { soonest } from '../../api/time.ts';
 import { checkSubject } from '../checks/checks.ts';
-import { type Failure, failureOf, isStale, joinFailures } from '../failure.ts';
+import { type Failure, failureOf, isStale, joinFailures, unlessLasting } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
 import type { CanaryParts } from './context/context.ts';
 import type { Deletion } from './deletions.ts';
@@ -52,6 +52,8 @@ interface Intent {
 /** What is known of the rounds before. */
 interface Before {
   readonly failure: Failure | undefined;
+  /** Since when something could not be done in each of them; undefined: all was. */
+  readonly failingSinceMs: number | undefined;
   /** Undefined: the Canary is not being deleted. */
   readonly deletion: Deletion | undefined;
   /** Undefined: nobody undoes what is written. */
@@ -128,7 +130,10 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const context = { parts, observation, changed };
   const acted = await performAll(context, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
-  const failure = joinFailures([refused, intent.failure, joinActionFailures(acted.failures, inPlace)]);
+  const failure = unlessLasting(
+    joinFailures([refused, intent.failure, joinActionFailures(acted.failures, inPlace)]),
+    { sinceMs: before.failingSinceMs, nowMs: observation.world.nowMs },
+  );
   const canary = intent.written ?? round.inForce.canary;
   if (!failure && decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
     return { canary, again: false, isFinalized: true };
