@@ -69,6 +69,14 @@ function argoTracks(object: Pick<KubernetesObject, 'metadata'>): Track[] {
   ];
 }
 
+/** Whether an entry of the resources that an Application lists is this object. */
+export function isListedAs(
+  { kind, metadata }: KubernetesObject,
+  entry: Readonly<Record<string, unknown>>,
+): boolean {
+  return entry.kind === kind && entry.name === metadata.name && entry.namespace === metadata.namespace;
+}
+
 function isWrittenByArgo(object: Pick<KubernetesObject, 'metadata'>): boolean {
   return managedFieldsOf(object).some(({ manager = '', fieldsV1 }) => {
     const fields = fieldsV1 as { 'f:metadata'?: { 'f:labels'?: Record<string, unknown> } } | undefined;

@@ -201,7 +201,7 @@ function momentAtRest(draft: Result, { phase, lastAppliedSpec }: CanaryStatus): 
 /** How long until what stopped a Canary without a release under way is over, so that alerts about it end; undefined: nothing did, it goes on, or it was told. */
 export function stopOverInMs({ note, run, status, world }: Result): number | undefined {
   const [last] = status.incidents ?? [];
-  const stalled = world.status.conditions?.find(({ type }) => type === 'Stalled');
+  const stalled = conditionOf(world.status, 'Stalled');
   const isGood = status.phase === 'Succeeded' || status.phase === 'Initialized';
   if (run || !isGood || last?.outcome !== 'Stopped' || note?.stalled || stalled?.status !== 'False')
     return undefined;

@@ -1,7 +1,7 @@
 /** What a move between Argo CD and a Source changes in an Application. Pure. */
 import { type Document, isSeq } from 'yaml';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { commonInstanceLabel } from '../../engine/tracks.ts';
+import { commonInstanceLabel, isListedAs } from '../../engine/tracks.ts';
 import { managedFieldsOf } from '../../workload/compare/managed-fields.ts';
 import { deleteField, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
@@ -168,18 +168,16 @@ export const argoFromSource: FromSourceTool = {
   },
   // Where Argo CD tracks by this label, which the object had already, its sync leaves no trace on the object.
   hasApplied(live, member) {
-    const { kind, metadata } = member;
     const { namespace, name } = live.metadata;
-    const instance = metadata.labels?.[commonInstanceLabel];
+    const instance = member.metadata.labels?.[commonInstanceLabel];
     if (instance !== name && instance !== `${namespace}_${name}`) return false;
     const { finishedAt = '', syncResult } = statusOf(live).operationState ?? {};
     const isWrittenSince = managedFieldsOf(member).some(
       ({ manager, time = '' }) => manager === 'holdfast' && time > finishedAt,
     );
-    return (syncResult?.resources ?? []).some((one) => {
-      const isIt = one.kind === kind && one.name === metadata.name && one.namespace === metadata.namespace;
-      return isIt && one.status === 'Synced' && !isWrittenSince;
-    });
+    const isSynced = (one: Readonly<Record<string, unknown>>) =>
+      one.status === 'Synced' && isListedAs(member, one);
+    return !isWrittenSince && (syncResult?.resources ?? []).some(isSynced);
   },
   prunes(live) {
     return prunesByItself(specOf(live).syncPolicy);

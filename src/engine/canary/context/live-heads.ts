@@ -17,7 +17,7 @@ import { commitOfDigest } from '../../../rollout/commits.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/metadata.ts';
 import { recordViews } from '../../records/records.ts';
-import { commonInstanceLabel, tracksOn } from '../../tracks.ts';
+import { commonInstanceLabel, isListedAs, tracksOn } from '../../tracks.ts';
 import type { Head } from './heads.ts';
 import { createLiveConfig, readConfigs } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
@@ -158,10 +158,9 @@ function trackersOf(target: KubernetesObject): Tracker[] {
 }
 
 /** Charts set the label that Argo CD may track by, too: only an Application that lists the target has applied it. */
-function listing({ reference, revisions }: Tracker, { kind, metadata }: KubernetesObject): Tracker {
-  const isIt = (one: Readonly<Record<string, unknown>>) =>
-    one.kind === kind && one.name === metadata.name && one.namespace === metadata.namespace;
-  const lists = ({ status }: KubernetesObject) => recordsOf(recordOf(status).resources).some(isIt);
+function listing({ reference, revisions }: Tracker, target: KubernetesObject): Tracker {
+  const lists = ({ status }: KubernetesObject) =>
+    recordsOf(recordOf(status).resources).some((one) => isListedAs(target, one));
   return { reference, revisions: (tracker) => (lists(tracker) ? revisions(tracker) : []) };
 }
 
