@@ -46,6 +46,19 @@ it('warns of fields for which the class of the Gateway names no feature', async 
   ]);
 });
 
+it('reads the Gateway and its class once for all Canaries', async () => {
+  const cluster = clusterWith([]);
+  const asked: string[] = [];
+  const get: typeof cluster.get = (reference) => {
+    asked.push(reference.kind);
+    return cluster.get(reference);
+  };
+
+  await checkGatewayFeatures({ get }, [canary({}), canary({}), canary({})], '');
+
+  expect(asked).toEqual(['Gateway', 'GatewayClass']);
+});
+
 it('takes features for names also where they are texts, as before Gateway API 1.2', async () => {
   expect(await warned(['HTTPRouteRequestMirror'])).toEqual(['warning spec.service.corsPolicy']);
 });

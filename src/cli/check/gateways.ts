@@ -1,7 +1,7 @@
 import type { Canary, CanarySpec } from '../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, keyOf, type NamespacedName } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { onApiError } from '../../cluster/errors.ts';
 import { routerFor } from '../../providers/routing/table.ts';
 import { bad, type CheckLine } from '../../terminal/check-report.ts';
 
@@ -32,6 +32,13 @@ export async function checkGatewayFeatures(
   canaries: readonly Canary[],
   defaultProvider: string,
 ): Promise<CheckLine[]> {
+  // Many Canaries share a Gateway.
+  const known = new Map<string, Promise<Features | undefined>>();
+  const featuresAt = (gateway: NamespacedName) => {
+    const read = known.get(keyOf(gateway)) ?? featuresOf(client, gateway);
+    known.set(keyOf(gateway), read);
+    return read;
+  };
   const lines = canaries.flatMap((canary) => {
     const { provider = defaultProvider, routeRef, service } = canary.spec;
     if (!provider.startsWith('gatewayapi:') || routeRef) return [];
@@ -41,13 +48,13 @@ export async function checkGatewayFeatures(
     return (service?.gatewayRefs ?? [])
       .filter(({ kind = 'Gateway' }) => kind === 'Gateway')
       .map(async ({ name, namespace = canary.metadata.namespace ?? 'default' }) => {
-        const known = await featuresOf(client, { name, namespace });
-        const missing = asked.filter(([, feature]) => known && !known.names.has(feature));
+        const found = await featuresAt({ namespace, name });
+        const missing = asked.filter(([, feature]) => found && !found.names.has(feature));
         return missing.map(([path, feature]) =>
           bad(
             'warning',
             describe(canary),
-            `${path}: GatewayClass ${known?.className} of Gateway ${namespace}/${name} does not name the feature ${feature}; requests may fail, or the field has no effect`,
+            `${path}: GatewayClass ${found?.className} of Gateway ${namespace}/${name} does not name the feature ${feature}; requests may fail, or the field has no effect`,
             { actor: 'author', act: 'try it apart from users, or take the field out' },
           ),
         );
@@ -63,14 +70,13 @@ interface Features {
 
 async function featuresOf(
   client: Pick<ClusterClient, 'get'>,
-  gateway: { readonly name: string; readonly namespace: string },
+  gateway: NamespacedName,
 ): Promise<Features | undefined> {
   const apiVersion = 'gateway.networking.k8s.io/v1';
   const read = async (kind: string, where: { readonly name: string; readonly namespace?: string }) =>
-    client.get({ apiVersion, kind, ...where }).catch((error: unknown) => {
-      if (isApiError(error, 'forbidden', 'unknownKind')) return undefined;
-      throw error;
-    });
+    client
+      .get({ apiVersion, kind, ...where })
+      .catch(onApiError(['forbidden', 'unknownKind'], () => undefined));
   const found = await read('Gateway', gateway);
   const { gatewayClassName: name } = (found?.spec ?? {}) as { readonly gatewayClassName?: string };
   if (name === undefined) return undefined;

@@ -1,5 +1,12 @@
 import { postPromotionAnnotation } from '../../api/canary/canary.ts';
-import { canaryLabel, isRecord, type KubernetesObject, labelValue, recordOf } from '../../api/kubernetes.ts';
+import {
+  canaryLabel,
+  controllerOf,
+  isRecord,
+  type KubernetesObject,
+  labelValue,
+  recordOf,
+} from '../../api/kubernetes.ts';
 import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
 import { specsOf } from './status/spec-in-force.ts';
 
@@ -16,10 +23,10 @@ export function keysOfObject({ kind, metadata }: KubernetesObject): readonly str
   const ofLabel = labels[canaryLabel] === undefined ? [] : [`label ${labels[canaryLabel]}`];
   switch (kind) {
     case 'Pod':
-      return [anyPod, ...ownerKeys(metadata)];
+      return [anyPod, ...ownerKeys({ metadata })];
     case 'ReplicaSet':
     case 'ControllerRevision':
-      return ownerKeys(metadata);
+      return ownerKeys({ metadata });
     case 'Revision':
       return [`workload ${labels['serving.knative.dev/service']}`];
     case 'Deployment':
@@ -79,8 +86,8 @@ function nameIn(reference: unknown): string {
 }
 
 /** What is called after a workload begins with its name and a hyphen: `web`, `web-primary` and more of a ReplicaSet `web-primary-6d5b2448f9`. */
-function ownerKeys({ ownerReferences }: KubernetesObject['metadata']): readonly string[] {
-  const owner = ownerReferences?.find(({ controller }) => controller === true)?.name;
+function ownerKeys(object: Pick<KubernetesObject, 'metadata'>): readonly string[] {
+  const owner = controllerOf(object)?.name;
   if (owner === undefined) return [];
   const starts = [...owner.matchAll(/-/g)].map(({ index }) => owner.slice(0, index));
   return [...starts, owner].map((workload) => `workload ${workload}`);
