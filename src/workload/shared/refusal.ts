@@ -1,6 +1,5 @@
 /** The error of builders, for what they cannot work with. */
 
-import type { Canary } from '../../api/canary/canary.ts';
 import { controllerOf, describe, type KubernetesObject } from '../../api/kubernetes.ts';
 
 /** Why a Canary cannot be acted on: the named field of a workload, config or Service has to change. */
@@ -27,7 +26,7 @@ export class RefusedError extends Error {
 }
 
 /** Throws RefusedError TargetInvalid: this field of the object must change before the Canary can go on. */
-export function refuseTarget(object: KubernetesObject | Canary, field: string, message: string): never {
+export function refuseTarget(object: KubernetesObject, field: string, message: string): never {
   throw new RefusedError({ reason: 'TargetInvalid', object: describe(object), field, message });
 }
 
@@ -35,7 +34,7 @@ export function refuseTarget(object: KubernetesObject | Canary, field: string, m
  * Throws RefusedError when another object controls the live one, before anything generated is written over it. An earlier Canary of the
  * same name counts as the same one: its owner reference is replaced.
  */
-export function refuseForeign(live: KubernetesObject | undefined, canary: Canary): void {
+export function refuseForeign(live: KubernetesObject | undefined, canary: KubernetesObject): void {
   const owner = controllerOf(live);
   if (!live || !owner || owner.uid === canary.metadata.uid) return;
   if (owner.kind === canary.kind && owner.name === canary.metadata.name) return;
