@@ -1,6 +1,6 @@
 import { annotationPrefix } from '../api/annotations.ts';
 import { beginningOf } from '../api/limits.ts';
-import type { Context } from './context.ts';
+import type { World } from './world.ts';
 
 /** A request by annotation that has not been handled yet: `<commit or digest>[@anything]`. */
 export interface Request {
@@ -15,7 +15,7 @@ const MAX_VALUE_CHARACTERS = 512;
 const MIN_COMMIT_CHARACTERS = 7;
 
 /** The request of a verb, unless it was handled already. */
-export function requestOf({ world }: Context, verb: string): Request | undefined {
+export function requestOf(world: World, verb: string): Request | undefined {
   const given = world.canary.metadata.annotations?.[annotationPrefix + verb];
   const value = given && beginningOf(given, MAX_VALUE_CHARACTERS);
   if (!value || world.status.handled?.[verb] === value) return undefined;

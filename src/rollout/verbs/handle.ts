@@ -45,7 +45,7 @@ export function handleVerbs(context: Context, state: State): Handled {
     if (answers.handled?.[verb] !== 'unknown')
       record({ verb, value: 'unknown', revision: '' }, 'UnknownRequest', `${what}; it is ignored`, false);
   for (const verb of canaryVerbs) {
-    const request = requestOf(context, verb);
+    const request = requestOf(context.world, verb);
     const answer: Answer | undefined = request && VERBS[verb](context, state, request);
     if (!request || !answer) continue;
     if (answer.result === 'Refused') record(request, answer.reason, answer.message, false);
