@@ -1,7 +1,7 @@
+/** What comes of a step, and of its parts: actions, events, the status line, and which side should serve. They know no states. */
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { CheckRequest, RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import type { State } from './state.ts';
 import type { ScalerView, Side, StuckPod } from './world.ts';
 
 /**
@@ -156,26 +156,6 @@ export interface Effects {
   readonly rejects?: readonly NewRejection[];
   /** Digests whose rejection is lifted. */
   readonly unrejects?: readonly string[];
-}
-
-/**
- * What a state's handler returns. `next` of another kind is handled in the same step; such an outcome has no actions, so that no state acts
- * for another one.
- */
-export interface Outcome extends Effects {
-  readonly next: State;
-  /** Which side should serve, if it is not what the row of the state says. */
-  readonly prefers?: Preference;
-}
-
-/** Stays in the same kind of state. */
-export function stay(next: State, ...effects: readonly Effects[]): Outcome {
-  return { next, ...combine(...effects) };
-}
-
-/** Enters another state. */
-export function enter(next: State, effects: Omit<Effects, 'actions' | 'check'> = {}): Outcome {
-  return { next, ...effects };
 }
 
 /** Puts effects together in this order; of notes, checks and each status field the last one counts. */

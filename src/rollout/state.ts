@@ -1,6 +1,6 @@
 /**
- * The state: a discriminated union, and the codec between it and the status (issue 11). What each state means for traffic, head, deadlines and
- * people is in table.ts.
+ * The state: a discriminated union, the codec between it and the status (issue 11), and what its handlers return. What each state means for
+ * traffic, head, deadlines and people is in table.ts.
  */
 import type {
   CanaryPhase,
@@ -11,6 +11,7 @@ import type {
 import { present } from '../api/kubernetes.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { type Context, notInTheFuture, withLastChanges } from './context.ts';
+import { combine, type Effects, type Preference } from './outcome.ts';
 import { type Ending, type RevertCause, type Run, runOf } from './world.ts';
 
 /** `status.postPromotion` without the state. */
@@ -62,6 +63,26 @@ export type RunState = Extract<State, { readonly failedChecks: number; readonly 
 
 /** The state of this kind. */
 export type StateOf<Kind extends StateKind> = Extract<State, { readonly kind: Kind }>;
+
+/**
+ * What a state's handler returns. `next` of another kind is handled in the same step; such an outcome has no actions, so that no state acts
+ * for another one.
+ */
+export interface Outcome extends Effects {
+  readonly next: State;
+  /** Which side should serve, if it is not what the row of the state says. */
+  readonly prefers?: Preference;
+}
+
+/** Stays in the same kind of state. */
+export function stay(next: State, ...effects: readonly Effects[]): Outcome {
+  return { next, ...combine(...effects) };
+}
+
+/** Enters another state. */
+export function enter(next: State, effects: Omit<Effects, 'actions' | 'check'> = {}): Outcome {
+  return { next, ...effects };
+}
 
 /** Reads the state from the status, written by this version or an older one; times in the future count as now (S30). */
 export function stateOf(context: Context): State {

@@ -1,18 +1,9 @@
 import { present } from '../api/kubernetes.ts';
-import { knownReason } from '../api/reasons.ts';
+import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
-import {
-  type Action,
-  act,
-  combine,
-  type Decision,
-  type Effects,
-  laneOf,
-  note,
-  type Outcome,
-} from './outcome.ts';
-import { type State, standingStill, stateOf } from './state.ts';
+import { type Action, act, combine, type Decision, type Effects, emit, laneOf, note } from './outcome.ts';
+import { type Outcome, type State, standingStill, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
@@ -26,9 +17,10 @@ import {
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
 import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
-import { allocate, isScaledToZero, reportMove } from './traffic/traffic.ts';
+import { allocate, isScaledToZero, shareOf } from './traffic/traffic.ts';
+import { largestWeight } from './traffic/weights.ts';
 import { handleVerbs } from './verbs/handle.ts';
-import { runOf, type World } from './world.ts';
+import { runOf, type Side, type World } from './world.ts';
 
 /** The most states that a release passes in one step; more would be a loop. */
 const MOST_STATES = 8;
@@ -94,6 +86,20 @@ export function step(world: World): Decision {
  */
 function onlyLifts(state: State, { next, unrejects = [] }: Outcome): boolean {
   return unrejects.length > 0 && next.kind === state.kind;
+}
+
+/** Reports a step of traffic once it was read back, since a write may be refused. */
+function reportMove({ world: { status, route }, plan }: Context, state: State): Effects {
+  const before = status.canaryWeight ?? 0;
+  const weight = route?.canaryWeight ?? before;
+  const report = (reason: RolloutReason, side: Side) =>
+    emit('Normal', reason, `${side} weight ${shareOf(before, side)} % -> ${shareOf(weight, side)} %`);
+  if (state.kind === 'Converging' && weight < before) return report('TrafficShifted', 'primary');
+  if (state.kind !== 'Analysing' || plan.strategy.kind !== 'canary') return {};
+  const { side = 'canary' } = state.run;
+  const share = shareOf(weight, side);
+  const isStep = share > shareOf(before, side) && share <= largestWeight(plan);
+  return isStep ? report('WeightAdvanced', side) : {};
 }
 
 /** Held by onFailure halt: nothing is restored, so that a person can examine it. */

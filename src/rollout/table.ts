@@ -4,8 +4,8 @@
  */
 
 import type { Context } from './context.ts';
-import { ALL, type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
-import type { StateKind, StateOf } from './state.ts';
+import { ALL, type Next, NONE, type Preference, STAY } from './outcome.ts';
+import type { Outcome, StateKind, StateOf } from './state.ts';
 import { analysing } from './states/analysing.ts';
 import { ending, endingPrefers } from './states/ending.ts';
 import type { HeadRule } from './states/head.ts';

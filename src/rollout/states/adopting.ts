@@ -1,8 +1,8 @@
 import type { CanaryPhase } from '../../api/canary/status.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { type Context, remainingMs, withProgressReset } from '../context.ts';
-import { act, combine, type Effects, emit, NONE, note, type Outcome, STAY, stay, wake } from '../outcome.ts';
-import { promotionState, type State } from '../state.ts';
+import { act, combine, type Effects, emit, NONE, note, STAY, wake } from '../outcome.ts';
+import { type Outcome, promotionState, type State, stay } from '../state.ts';
 import { type AdoptableView, describeRelease, type ReleaseView, rejectionOf } from '../world.ts';
 import { admit, begin } from './head.ts';
 

@@ -11,21 +11,8 @@ import {
   withProgress,
   withProgressReset,
 } from '../context.ts';
-import {
-  ALL,
-  act,
-  combine,
-  type Effects,
-  emit,
-  enter,
-  note,
-  type Outcome,
-  type Preference,
-  stall,
-  stay,
-  wake,
-} from '../outcome.ts';
-import { promotionState, type StateOf, without, withRun } from '../state.ts';
+import { ALL, act, combine, type Effects, emit, note, type Preference, stall, wake } from '../outcome.ts';
+import { enter, type Outcome, promotionState, type StateOf, stay, without, withRun } from '../state.ts';
 import {
   fullSize,
   growCanary,

@@ -5,19 +5,8 @@ import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { hasHooks, request } from '../checks.ts';
 import { type Context, elapsedMs, withProgress } from '../context.ts';
-import {
-  act,
-  combine,
-  type Effects,
-  emit,
-  enter,
-  note,
-  type Outcome,
-  type Preference,
-  stay,
-  wake,
-} from '../outcome.ts';
-import { type StateOf, without } from '../state.ts';
+import { act, combine, type Effects, emit, note, type Preference, wake } from '../outcome.ts';
+import { enter, type Outcome, type StateOf, stay, without } from '../state.ts';
 import {
   areScalersReset,
   hasArrived,

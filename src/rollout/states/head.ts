@@ -7,19 +7,8 @@ import { stamp } from '../../api/time.ts';
 import { canaryServes, servingPods } from '../../health/workload-view.ts';
 import { hasHooks } from '../checks.ts';
 import { type Context, SETTLE_MS, sinceProgressMs, withLastChanges, withProgress } from '../context.ts';
-import {
-  act,
-  combine,
-  type Effects,
-  emit,
-  enter,
-  type Next,
-  note,
-  type Outcome,
-  stall,
-  wake,
-} from '../outcome.ts';
-import { type RunState, type StateOf, trialState, without, withRun } from '../state.ts';
+import { act, combine, type Effects, emit, type Next, note, stall, wake } from '../outcome.ts';
+import { enter, type Outcome, type RunState, type StateOf, trialState, without, withRun } from '../state.ts';
 import { canaryMayServe, hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
 import { headForRun, untilWindowOpens, windowWaitMs } from '../windows.ts';
 import {

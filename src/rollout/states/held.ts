@@ -13,16 +13,22 @@ import {
   combine,
   type Effects,
   emit,
-  enter,
   note,
-  type Outcome,
   type Preference,
   STAY,
-  stay,
   wake,
 } from '../outcome.ts';
 import { decideVerification, isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
-import { promotionState, type State, type StateOf, without, withRun } from '../state.ts';
+import {
+  enter,
+  type Outcome,
+  promotionState,
+  type State,
+  type StateOf,
+  stay,
+  without,
+  withRun,
+} from '../state.ts';
 import { isAllOn } from '../traffic/traffic.ts';
 import { headBehindWindow } from '../windows.ts';
 import {

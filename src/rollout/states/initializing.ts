@@ -3,20 +3,8 @@ import { present } from '../../api/kubernetes.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { type Context, sinceProgressMs, withProgress } from '../context.ts';
-import {
-  type Action,
-  act,
-  combine,
-  type Effects,
-  emit,
-  enter,
-  note,
-  type Outcome,
-  stall,
-  stay,
-  wake,
-} from '../outcome.ts';
-import type { StateOf } from '../state.ts';
+import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
+import { enter, type Outcome, type StateOf, stay } from '../state.ts';
 import {
   areScalersReset,
   fullSize,

@@ -12,13 +12,11 @@ import {
   emit,
   NONE,
   note,
-  type Outcome,
   type Preference,
   stall,
-  stay,
   wake,
 } from '../outcome.ts';
-import type { State } from '../state.ts';
+import { type Outcome, type State, stay } from '../state.ts';
 import { awaitsGit, handOverToGit } from '../traffic/other-backends.ts';
 import { allocate, fullSize, isAllOn, podsNeeded, raisePrimary, rescueTraffic } from '../traffic/traffic.ts';
 import { handBackTraffic, handScalerBack } from './terminating.ts';

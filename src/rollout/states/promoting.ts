@@ -9,21 +9,9 @@ import {
   untilWritten,
   withProgress,
 } from '../context.ts';
-import {
-  ALL,
-  act,
-  type Effects,
-  emit,
-  enter,
-  note,
-  type Outcome,
-  type Preference,
-  STAY,
-  stay,
-  wake,
-} from '../outcome.ts';
+import { ALL, act, type Effects, emit, note, type Preference, STAY, wake } from '../outcome.ts';
 import { canaryState, decidePromotion, isWaitingPointless } from '../post-promotion.ts';
-import { type StateOf, standingStill, without, withRun } from '../state.ts';
+import { enter, type Outcome, type StateOf, standingStill, stay, without, withRun } from '../state.ts';
 import {
   canaryMayServe,
   hasArrived,

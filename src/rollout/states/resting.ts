@@ -5,19 +5,8 @@ import { driftComparisons } from '../../health/drift.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { type Context, elapsedMs, remainingMs } from '../context.ts';
-import {
-  act,
-  combine,
-  type Effects,
-  emit,
-  enter,
-  note,
-  type Outcome,
-  stall,
-  stay,
-  wake,
-} from '../outcome.ts';
-import type { StateOf } from '../state.ts';
+import { act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
+import { enter, type Outcome, type StateOf, stay } from '../state.ts';
 import {
   hasArrived,
   isScaledToZero,

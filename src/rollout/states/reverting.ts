@@ -13,21 +13,8 @@ import {
   withProgress,
   withProgressReset,
 } from '../context.ts';
-import {
-  ALL,
-  act,
-  combine,
-  type Effects,
-  emit,
-  enter,
-  note,
-  type Outcome,
-  type Preference,
-  STAY,
-  stay,
-  wake,
-} from '../outcome.ts';
-import { type State, type StateOf, withRun } from '../state.ts';
+import { ALL, act, combine, type Effects, emit, note, type Preference, STAY, wake } from '../outcome.ts';
+import { enter, type Outcome, type State, type StateOf, stay, withRun } from '../state.ts';
 import {
   fullSize,
   hasArrived,

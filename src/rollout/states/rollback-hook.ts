@@ -3,8 +3,8 @@ import type { CheckOutcome, CheckRequest } from '../../api/observed.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks, request, requestKeyPrefix } from '../checks.ts';
 import { type Context, elapsedMs } from '../context.ts';
-import { type Effects, type Outcome, wake } from '../outcome.ts';
-import type { RunState, State } from '../state.ts';
+import { type Effects, wake } from '../outcome.ts';
+import type { Outcome, RunState, State } from '../state.ts';
 import { describeRelease, isLost, type Run, rejectionOf } from '../world.ts';
 import { isOnPrimary, startRevert, withdraw } from './transitions.ts';
 

@@ -8,20 +8,17 @@ import {
   withProgress,
   withProgressReset,
 } from '../context.ts';
+import { ALL, act, combine, type Effects, emit, note, type Preference, wake } from '../outcome.ts';
 import {
-  ALL,
-  act,
-  combine,
-  type Effects,
-  emit,
   enter,
-  note,
   type Outcome,
-  type Preference,
+  type StateOf,
+  standingStill,
   stay,
-  wake,
-} from '../outcome.ts';
-import { type StateOf, standingStill, trialState, without, withRun } from '../state.ts';
+  trialState,
+  without,
+  withRun,
+} from '../state.ts';
 import {
   fullSize,
   hasArrived,

@@ -2,9 +2,9 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
 import { type Context, withProgressReset } from '../context.ts';
-import { combine, type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
+import { combine, type Effects, emit, type NewRejection } from '../outcome.ts';
 import { decideVerification, sharedCause } from '../post-promotion.ts';
-import { type RunState, type StateOf, without } from '../state.ts';
+import { enter, type Outcome, type RunState, type StateOf, without } from '../state.ts';
 import {
   describeRelease,
   type Ending,

@@ -5,8 +5,8 @@ import { hasConverged, lostReadiness, replacedPods, whyNotReady } from '../../he
 import { servingPods } from '../../health/workload-view.ts';
 import { check, expectedState, hasHooks, primaryCheck } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
-import { act, combine, type Effects, emit, enter, note, type Outcome, stay, wake } from '../outcome.ts';
-import { promotionState, type StateOf, without, withRun } from '../state.ts';
+import { act, combine, type Effects, emit, note, wake } from '../outcome.ts';
+import { enter, type Outcome, promotionState, type StateOf, stay, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease, rejectionOf } from '../world.ts';

@@ -1,6 +1,5 @@
 import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
-import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods, canaryServes, reachableCanaryPods, servingPods } from '../../health/workload-view.ts';
 import { type Context, elapsedMs, remainingMs, settlingMs } from '../context.ts';
 import {
@@ -8,7 +7,6 @@ import {
   act,
   combine,
   type Effects,
-  emit,
   type Next,
   note,
   type Preference,
@@ -16,9 +14,7 @@ import {
   stall,
   wake,
 } from '../outcome.ts';
-import type { State } from '../state.ts';
 import { isAbandoned, type Run, type ScalerSide, type Side, type World } from '../world.ts';
-import { largestWeight } from './weights.ts';
 
 /**
  * The one allocator of traffic: from the ready pods of both sides, the preferred side, and the route as read back, to the next route (issue
@@ -138,20 +134,6 @@ function recreateRoute({ world, plan }: Context, run: Run | undefined, preferenc
 /** The share of this side, in percent. */
 export function shareOf(canaryWeight: number, side: Side = 'canary'): number {
   return side === 'primary' ? 100 - canaryWeight : canaryWeight;
-}
-
-/** Reports a step of traffic once it was read back, since a write may be refused. */
-export function reportMove({ world: { status, route }, plan }: Context, state: State): Effects {
-  const before = status.canaryWeight ?? 0;
-  const weight = route?.canaryWeight ?? before;
-  const report = (reason: RolloutReason, side: Side) =>
-    emit('Normal', reason, `${side} weight ${shareOf(before, side)} % -> ${shareOf(weight, side)} %`);
-  if (state.kind === 'Converging' && weight < before) return report('TrafficShifted', 'primary');
-  if (state.kind !== 'Analysing' || plan.strategy.kind !== 'canary') return {};
-  const { side = 'canary' } = state.run;
-  const share = shareOf(weight, side);
-  const isStep = share > shareOf(before, side) && share <= largestWeight(plan);
-  return isStep ? report('WeightAdvanced', side) : {};
 }
 
 /** Reports a route that the gateway does not accept; after the deadline it asks a person to look (issue 11, 17). */

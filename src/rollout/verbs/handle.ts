@@ -9,9 +9,9 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import { shorten } from '../../api/limits.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import type { Context } from '../context.ts';
-import { combine, type Effects, emit, type Outcome } from '../outcome.ts';
+import { combine, type Effects, emit } from '../outcome.ts';
 import { type Request, requestOf } from '../requests.ts';
-import type { State } from '../state.ts';
+import type { Outcome, State } from '../state.ts';
 import { type Answer, VERBS } from './verbs.ts';
 
 const MAX_MESSAGE_CHARACTERS = 256;
