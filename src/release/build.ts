@@ -12,6 +12,7 @@ import {
 import type { FileProblem } from '../render/rendered-object.ts';
 import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';
+import type { CanaryPlan } from './plan.ts';
 import {
   type FieldFinding,
   type ServicePortSpec,
@@ -35,7 +36,6 @@ import {
   type WorkloadSettings,
   workloadKinds,
 } from './release.ts';
-import type { CanaryPlan } from './select.ts';
 
 /** The part of a Canary that its releases depend on. */
 export interface ReleaseCanary {

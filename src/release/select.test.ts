@@ -3,8 +3,9 @@ import { renderPlain } from '../render/render.ts';
 import { formatProblem, type SourceFile } from '../render/rendered-object.ts';
 import { releaseOfPlan } from './build.ts';
 import { testCommit, testKey } from './fixtures.test-support.ts';
+import type { CanaryPlan } from './plan.ts';
 import type { Release } from './release.ts';
-import { type CanaryPlan, type Selection, selectPlans } from './select.ts';
+import { type Selection, selectPlans } from './select.ts';
 
 function canary(name: string, target = name): string {
   return `apiVersion: flagger.app/v1beta1

@@ -1,17 +1,9 @@
-import type { Canary } from '../api/canary/canary.ts';
-import {
-  isSuspended,
-  type KubernetesObject,
-  type NamespacedName,
-  objectKey,
-  recordOf,
-} from '../api/kubernetes.ts';
+import { isSuspended, type KubernetesObject, objectKey, recordOf } from '../api/kubernetes.ts';
 import {
   type FileProblem,
   fileOfOrigin,
   formatOrigin,
   formatProblem,
-  type Origin,
   type RenderedObject,
 } from '../render/rendered-object.ts';
 import {
@@ -23,41 +15,8 @@ import {
   sharedTargets,
   targetKey,
 } from './candidates.ts';
-import { type ConfigReference, isService, isTracked, type Release, trackedReferences } from './release.ts';
-
-/** The plan of one commit for one Canary. */
-export type CanaryPlan =
-  /** All of its objects were read. */
-  | {
-      state: 'release';
-      canary: NamespacedName;
-      /** As in Git; undefined: the Canary itself is in no file of this Source. */
-      object: Canary | undefined;
-      /** The Canary's place in Git. */
-      origin: Origin | undefined;
-      target: RenderedObject;
-      /** ConfigMaps and Secrets of the Source that the template names and that are tracked. */
-      configs: RenderedObject[];
-      /** The object of `autoscalerRef`, if the Source has it. */
-      scaler: RenderedObject | undefined;
-      /** `path:line` of all of them. */
-      origins: string[];
-      /** False: the release has only the template and ports. */
-      tracksConfig: boolean;
-    }
-  /** One of its files is broken: the previous plan stays (S24). */
-  | { state: 'frozen'; canary: NamespacedName; message: string; problems: readonly FileProblem[] }
-  /** The Source was read completely and does not have the target. */
-  | {
-      state: 'missing';
-      canary: NamespacedName;
-      object: Canary | undefined;
-      message: string;
-      problems: FileProblem[];
-    };
-
-/** The last release of a Canary. */
-export type PreviousPlan = Pick<Release, 'origins' | 'liveConfigs' | 'target' | 'configs'>;
+import type { CanaryPlan, PreviousPlan } from './plan.ts';
+import { type ConfigReference, isService, isTracked, trackedReferences } from './release.ts';
 
 /** One rendered commit, and what is known from before. */
 interface SelectInput {

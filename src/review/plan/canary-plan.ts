@@ -2,8 +2,8 @@
 import { type Canary, effectivePostPromotion } from '../../api/canary/canary.ts';
 import { gitPart } from '../../api/canary/status.ts';
 import { canonicalJson, commandOn, keyOf, nameOfKey } from '../../api/kubernetes.ts';
+import type { CanaryPlan } from '../../release/plan.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
-import type { CanaryPlan } from '../../release/select.ts';
 import { type FlightOptions, flightPlanOf } from './flight-plan.ts';
 import { commitWords, compareWithBase, type PromotedState } from './promoted-state.ts';
 import type { Removal } from './removals.ts';

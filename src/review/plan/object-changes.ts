@@ -1,7 +1,7 @@
 /** Which objects of a Source differ between two commits. Pure. */
 import { keyOf, namespacedName, objectKey } from '../../api/kubernetes.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
-import type { CanaryPlan } from '../../release/select.ts';
+import type { CanaryPlan } from '../../release/plan.ts';
 import { formatOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import { objectDiff } from '../object-diff.ts';
 import type { Removal } from './removals.ts';

@@ -1,8 +1,9 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { keyOf, namespacedName } from '../../api/kubernetes.ts';
 import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
+import type { CanaryPlan } from '../../release/plan.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
-import { type CanaryPlan, selectPlans } from '../../release/select.ts';
+import { selectPlans } from '../../release/select.ts';
 import type { FileProblem, RenderResult } from '../../render/rendered-object.ts';
 import { canaryObjects, primaryObjects } from '../../workload/kinds.ts';
 import { primaryScaler, scalerKindOf } from '../../workload/scaler.ts';

@@ -11,8 +11,8 @@ import {
   valueAt,
 } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
+import type { CanaryPlan } from '../../release/plan.ts';
 import { isService, templateOf } from '../../release/release.ts';
-import type { CanaryPlan } from '../../release/select.ts';
 import type { FileProblem, RenderResult } from '../../render/rendered-object.ts';
 import { serviceNames } from '../../workload/shared/metadata.ts';
 

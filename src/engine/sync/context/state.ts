@@ -5,8 +5,8 @@ import type { Incident } from '../../../api/incident.ts';
 import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { SourceStatus } from '../../../api/source/source.ts';
 import type { Repository } from '../../../contracts/git.ts';
+import type { CanaryPlan } from '../../../release/plan.ts';
 import type { Release } from '../../../release/release.ts';
-import type { CanaryPlan } from '../../../release/select.ts';
 import { createRenderCache } from '../../../render/render.ts';
 import type {
   FileProblem,

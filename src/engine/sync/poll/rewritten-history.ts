@@ -6,7 +6,7 @@ import type { CommitInfo } from '../../../api/commit.ts';
 import { canonicalJson, keyOf } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
-import type { CanaryPlan } from '../../../release/select.ts';
+import type { CanaryPlan } from '../../../release/plan.ts';
 import type { SourceParts, SyncContext } from '../context/context.ts';
 import type { Snapshot, SyncProblem } from '../context/state.ts';
 import { apart } from '../read/older-commit.ts';

@@ -9,7 +9,7 @@ import {
   objectKey,
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import type { CanaryPlan } from '../../../release/select.ts';
+import type { CanaryPlan } from '../../../release/plan.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
 import type { SourceContext, SourceParts } from '../context/context.ts';
 import type { ApplyFailure, ApplyResult, Snapshot } from '../context/state.ts';

@@ -1,6 +1,7 @@
 import type { CommitInfo } from '../../../api/commit.ts';
 import { namespacedName, objectKey, partOfLabel } from '../../../api/kubernetes.ts';
-import { type PreviousPlan, selectPlans } from '../../../release/select.ts';
+import type { PreviousPlan } from '../../../release/plan.ts';
+import { selectPlans } from '../../../release/select.ts';
 import { isKustomization } from '../../../render/build/collect.ts';
 import type { FileProblem } from '../../../render/rendered-object.ts';
 import { renderSource } from '../../../render/source.ts';

@@ -1,8 +1,8 @@
 import { describe, type KubernetesObject, keyOf, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type ReleaseCanary, releaseOfPlan, viewOf } from '../../../release/build.ts';
+import type { CanaryPlan } from '../../../release/plan.ts';
 import { recordTooLarge } from '../../../release/record.ts';
-import type { CanaryPlan } from '../../../release/select.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../../render/rendered-object.ts';
 import type { Head } from '../../canary/context/heads.ts';
 import type { SourceContext, SourceParts } from '../context/context.ts';
