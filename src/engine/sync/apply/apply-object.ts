@@ -27,11 +27,12 @@ import { applySetId, asMember } from '../../apply-set.ts';
 import { EngineError, failureOf, isImmutableChange, notKept } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
-import { driftFound, type SourceDrift, withTimes } from '../scope/drift.ts';
+import type { SourceDrift } from '../scope/drift.ts';
 import {
   applyOverOthers,
   type Contested,
   type ContestedWrite,
+  driftFound,
   leavesFields,
   withoutFields,
 } from '../scope/field-conflicts.ts';
@@ -183,12 +184,10 @@ async function writeOne(
 ): Promise<ContestedWrite> {
   const cluster = clusterOf(parts, source);
   if (live && !isShared) await takeOverFields(cluster, live, wanted);
-  const timed = async (fields: readonly Contested[]) =>
-    withTimes(fields, await cluster.get(referenceOf(wanted)));
   const write = (over: KubernetesObject | undefined) =>
     applyOverOthers(cluster, withAccountTaken(wanted, live), {
       over: isShared && over ? versionOf(over) : undefined,
-      timed,
+      read: () => cluster.get(referenceOf(wanted)),
     });
   try {
     const first = await write(live);
@@ -305,7 +304,7 @@ export async function dryApply(
   try {
     const { written } = await applyOverOthers(cluster, withAccountTaken(wanted, live), {
       over: undefined,
-      timed: async (fields) => withTimes(fields, live),
+      read: async () => live,
     });
     return { wanted, written };
   } catch (error) {

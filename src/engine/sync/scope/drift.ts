@@ -1,44 +1,11 @@
-/** What another writer changed of an object that Git holds, and who that was. */
-import { describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
-import { managedFieldsOf, newestOf } from '../../../workload/compare/managed-fields.ts';
-import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
-import { type Contested, contestedInWords } from './field-conflicts.ts';
+/** What a Source has put back of its objects since other writers changed them. */
+import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 
 /** One object that was put back as Git says. */
 export interface SourceDrift {
   readonly object: KubernetesObject;
   /** What was different, and who did it: for people, without any value. */
   readonly message: string;
-}
-
-/** What was found of an object that had been applied as it is in Git. `live`: read anew, with its managers; undefined: it was deleted. */
-export function driftFound(
-  wanted: KubernetesObject,
-  live: KubernetesObject | undefined,
-  taken: readonly Contested[],
-): SourceDrift {
-  const drift = (what: string): SourceDrift => ({ object: wanted, message: `${describe(wanted)}: ${what}` });
-  if (!live) return drift('was deleted');
-  if (taken.length > 0) return drift(contestedInWords(taken));
-  const fields = differencesOf(live, wanted).map(({ path }) => path);
-  const others = managedFieldsOf(live).filter(
-    ({ manager, subresource }) => manager !== 'holdfast' && subresource !== 'status',
-  );
-  const writer = newestOf(others);
-  const who = writer ? ` (${writer.manager}${writer.time ? ` at ${writer.time}` : ''})` : '';
-  return drift(`${fields.slice(0, 3).join(', ')}${who}`);
-}
-
-/** The contested fields with the time of the last write of each manager. */
-export function withTimes(contested: readonly Contested[], live: KubernetesObject | undefined): Contested[] {
-  const entries = live ? managedFieldsOf(live) : [];
-  return contested.map((one) => {
-    const own = entries.filter(({ manager, subresource }) => {
-      return manager === one.manager && (subresource || undefined) === one.subresource;
-    });
-    const time = newestOf(own)?.time;
-    return time ? { ...one, time } : one;
-  });
 }
 
 /** So many corrections of one object within the window are contention with another writer. */

@@ -1,10 +1,12 @@
 /** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
-import { isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
+import { describe, isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
 import { listNames } from '../../../api/limits.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
-import { isOfHoldfast } from '../../../workload/compare/managed-fields.ts';
+import { isOfHoldfast, managedFieldsOf, newestOf } from '../../../workload/compare/managed-fields.ts';
+import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { takenAccount } from '../../applied.ts';
 import { EngineError } from '../../failure.ts';
+import type { SourceDrift } from './drift.ts';
 
 /** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */
 const onConflictAnnotation = 'holdfast.dev/on-conflict';
@@ -33,8 +35,8 @@ export interface ContestedWrite {
 /** How it is applied. */
 interface ContestOptions {
   readonly over: ApplyOptions['over'] | undefined;
-  /** The same fields with the times of the writes, which the server's refusal does not tell. */
-  readonly timed: (contested: readonly Contested[]) => Promise<readonly Contested[]>;
+  /** The object as it is now, whose managed fields have the times of the writes, which the server's refusal does not tell. */
+  readonly read: () => Promise<KubernetesObject | undefined>;
 }
 
 /**
@@ -44,7 +46,7 @@ interface ContestOptions {
 export async function applyOverOthers(
   cluster: Pick<Cluster, 'apply'>,
   wanted: KubernetesObject,
-  { over, timed }: ContestOptions,
+  { over, read }: ContestOptions,
 ): Promise<ContestedWrite> {
   const options = { manager: 'holdfast', ...(over ? { over } : {}) } as const;
   try {
@@ -57,7 +59,7 @@ export async function applyOverOthers(
     };
     const found = kind === 'fieldConflict' ? (fieldConflicts ?? []) : [];
     if (found.length === 0) throw error;
-    const contested = await timed(found);
+    const contested = withTimes(found, await read());
     const left = contested.filter((field) => isLeft(wanted, field));
     const taken = contested.filter((field) => !left.includes(field));
     const ofOthers = taken.filter((field) => !isOfHoldfast(field));
@@ -72,6 +74,36 @@ export async function applyOverOthers(
     );
     return { written: await cluster.apply(kept, { ...options, force: true }), taken, left };
   }
+}
+
+/** The contested fields with the time of the last write of each manager. */
+function withTimes(contested: readonly Contested[], live: KubernetesObject | undefined): Contested[] {
+  const entries = live ? managedFieldsOf(live) : [];
+  return contested.map((one) => {
+    const own = entries.filter(({ manager, subresource }) => {
+      return manager === one.manager && (subresource || undefined) === one.subresource;
+    });
+    const time = newestOf(own)?.time;
+    return time ? { ...one, time } : one;
+  });
+}
+
+/** What was found of an object that had been applied as it is in Git. `live`: read anew, with its managers; undefined: it was deleted. */
+export function driftFound(
+  wanted: KubernetesObject,
+  live: KubernetesObject | undefined,
+  taken: readonly Contested[],
+): SourceDrift {
+  const drift = (what: string): SourceDrift => ({ object: wanted, message: `${describe(wanted)}: ${what}` });
+  if (!live) return drift('was deleted');
+  if (taken.length > 0) return drift(contestedInWords(taken));
+  const fields = differencesOf(live, wanted).map(({ path }) => path);
+  const others = managedFieldsOf(live).filter(
+    ({ manager, subresource }) => manager !== 'holdfast' && subresource !== 'status',
+  );
+  const writer = newestOf(others);
+  const who = writer ? ` (${writer.manager}${writer.time ? ` at ${writer.time}` : ''})` : '';
+  return drift(`${fields.slice(0, 3).join(', ')}${who}`);
 }
 
 /** Fields in words: `.data.level (kubectl-edit at 2026-11-21T10:00:00Z)`. */
