@@ -1,6 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { gitPart } from '../api/canary/status.ts';
-import type { CommitInfo } from '../api/commit.ts';
+import { type CommitInfo, gitPart } from '../api/commit.ts';
 import {
   canaryLabel,
   canonicalJson,

@@ -1,5 +1,4 @@
-import { gitPart } from '../api/canary/status.ts';
-import type { CommitInfo } from '../api/commit.ts';
+import { type CommitInfo, gitPart } from '../api/commit.ts';
 import {
   canonicalJson,
   fromEntries,

@@ -1,6 +1,5 @@
 /** Which commit a release came from. */
-import { gitPart, isDigest } from '../api/canary/status.ts';
-import type { CommitInfo } from '../api/commit.ts';
+import { type CommitInfo, gitPart, isDigest } from '../api/commit.ts';
 import type { World } from './world.ts';
 
 /** Where the commit of a digest is looked up; the status alone is enough. */

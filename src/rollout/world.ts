@@ -2,8 +2,8 @@
 
 import type { HookType } from '../api/canary/analysis.ts';
 import type { Canary } from '../api/canary/canary.ts';
-import { type CanaryPhase, type CanaryStatus, gitPart } from '../api/canary/status.ts';
-import type { CommitInfo } from '../api/commit.ts';
+import type { CanaryPhase, CanaryStatus } from '../api/canary/status.ts';
+import { type CommitInfo, gitPart } from '../api/commit.ts';
 import { commandOn, nameOf } from '../api/kubernetes.ts';
 import type { CheckOutcome, RouteView } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';

@@ -1,4 +1,5 @@
-import { type CanaryStatus, gitPart, whyReverted } from '../api/canary/status.ts';
+import { type CanaryStatus, whyReverted } from '../api/canary/status.ts';
+import { gitPart } from '../api/commit.ts';
 import { lineOf } from '../api/incident.ts';
 import { conditionOf } from '../api/kubernetes.ts';
 import { shorten } from '../api/limits.ts';

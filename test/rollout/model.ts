@@ -1,6 +1,7 @@
 import type { HookType } from '../../src/api/canary/analysis.ts';
 import { type Canary, hooksOf } from '../../src/api/canary/canary.ts';
-import { type CanaryStatus, gitPart } from '../../src/api/canary/status.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { gitPart } from '../../src/api/commit.ts';
 import type { CheckOutcome, CheckRequest, HookAnswer, RouteView } from '../../src/api/observed.ts';
 import { inLanes, reliesOn } from '../../src/engine/canary/perform/order.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';

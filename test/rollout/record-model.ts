@@ -1,4 +1,4 @@
-import { gitPart } from '../../src/api/canary/status.ts';
+import { gitPart } from '../../src/api/commit.ts';
 import { nextSequence, type RecordView } from '../../src/rollout/world.ts';
 
 /** The commit that a model's release comes with, unless it says otherwise. */

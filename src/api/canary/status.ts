@@ -330,21 +330,3 @@ export const revertMessageSeparator = '; stays as head says: ';
 export function whyReverted(message: string): string {
   return message.split(revertMessageSeparator)[0] ?? '';
 }
-
-// A digest is `v1:` and 64 hex digits for the content in Git. Where tracked config is not in Git, `+` and 16 more follow for its content in the
-// cluster.
-
-/** Whether a text is a digest of Holdfast; Flagger writes a hash to the same field. */
-export function isDigest(text: string | undefined): boolean {
-  return text?.startsWith('v1:') === true;
-}
-
-/** The part of a digest for the content in Git. */
-export function gitPart(digest: string): string {
-  return digest.split('+')[0] ?? digest;
-}
-
-/** The part of a digest for config outside Git; undefined if none is tracked. */
-export function livePart(digest: string): string | undefined {
-  return digest.split('+')[1];
-}

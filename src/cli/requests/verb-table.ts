@@ -1,5 +1,6 @@
-import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryStatus, lastKnownGoodServes, rejectedHead } from '../../api/canary/summary.ts';
+import { gitPart } from '../../api/commit.ts';
 import { commandOn, nameOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { isApiError, onApiError } from '../../cluster/errors.ts';

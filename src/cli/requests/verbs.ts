@@ -1,8 +1,9 @@
 import { Option } from 'commander';
 import { annotationPrefix, type CanaryVerb } from '../../api/annotations.ts';
-import { type CanaryStatus, isDigest, type RequestAnswer } from '../../api/canary/status.ts';
+import type { CanaryStatus, RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
+import { isDigest } from '../../api/commit.ts';
 import { commandOn, describe, isSuspended, type KubernetesObject, nameOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';

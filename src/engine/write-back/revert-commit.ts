@@ -1,4 +1,4 @@
-import { gitPart } from '../../api/canary/status.ts';
+import { gitPart } from '../../api/commit.ts';
 import { describe, keyOf as keyOfPlan, objectKey } from '../../api/kubernetes.ts';
 import { listNames } from '../../api/limits.ts';
 import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';

@@ -1,5 +1,5 @@
 /** The differences between two releases of a Canary. Pure. */
-import { livePart } from '../../api/canary/status.ts';
+import { livePart } from '../../api/commit.ts';
 import { canonicalJson, type KubernetesObject } from '../../api/kubernetes.ts';
 import { digestedPart, type Release } from '../../release/release.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';

@@ -1,6 +1,6 @@
 /** What a commit means for each Canary of a Source. Pure. */
 import { type Canary, effectivePostPromotion } from '../../api/canary/canary.ts';
-import { gitPart } from '../../api/canary/status.ts';
+import { gitPart } from '../../api/commit.ts';
 import { canonicalJson, commandOn, keyOf, nameOfKey } from '../../api/kubernetes.ts';
 import type { CanaryPlan } from '../../release/plan.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';

@@ -1,6 +1,7 @@
 /** What a commit in Git leads to: a release begins, or takes the place of another one, or ends it (design section 5). */
 
-import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { gitPart } from '../../api/commit.ts';
 import { conditionOf } from '../../api/kubernetes.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { stamp } from '../../api/time.ts';

@@ -1,4 +1,4 @@
-import { gitPart } from '../../api/canary/status.ts';
+import { gitPart } from '../../api/commit.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';

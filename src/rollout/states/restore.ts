@@ -1,7 +1,7 @@
 /** Restores what is missing or was changed by others: workloads, replicas, Services, copies of config, records. */
 
 import { trafficAt } from '../../api/canary/plan.ts';
-import { gitPart } from '../../api/canary/status.ts';
+import { gitPart } from '../../api/commit.ts';
 import { conditionOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';

@@ -1,5 +1,4 @@
 import { annotationPrefix, type CanaryVerb, pauseAnnotation } from '../../api/annotations.ts';
-import { gitPart } from '../../api/canary/status.ts';
 import {
   canaryStatus,
   isEnding,
@@ -8,6 +7,7 @@ import {
   opensFor,
   rejectedHead,
 } from '../../api/canary/summary.ts';
+import { gitPart } from '../../api/commit.ts';
 import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Request } from '../../dashboard/views.ts';
 import { releaseName } from './canary-view.ts';

@@ -1,6 +1,6 @@
 /** Tracked ConfigMaps and Secrets: under their own names for the canary, and as copies for the primary (flagger-behaviour.md 2.10). */
 import type { Canary } from '../../api/canary/canary.ts';
-import { livePart } from '../../api/canary/status.ts';
+import { livePart } from '../../api/commit.ts';
 import {
   describe,
   type KubernetesObject,

@@ -1,5 +1,4 @@
-import { gitPart, livePart } from '../../../api/canary/status.ts';
-import type { CommitInfo } from '../../../api/commit.ts';
+import { type CommitInfo, gitPart, livePart } from '../../../api/commit.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { SourceWindow } from '../../../api/source/source.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';

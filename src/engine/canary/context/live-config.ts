@@ -1,6 +1,6 @@
 /** Tracked ConfigMaps and Secrets that no Source holds: their content in the cluster is part of the release (design section 3). */
 import type { Canary } from '../../../api/canary/canary.ts';
-import { livePart } from '../../../api/canary/status.ts';
+import { livePart } from '../../../api/commit.ts';
 import {
   hasOwnLabels,
   isGenerated,

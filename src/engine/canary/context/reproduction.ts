@@ -1,11 +1,6 @@
-import {
-  type CanaryStatus,
-  gitPart,
-  livePart,
-  revertMessageSeparator,
-  whyReverted,
-} from '../../../api/canary/status.ts';
+import { type CanaryStatus, revertMessageSeparator, whyReverted } from '../../../api/canary/status.ts';
 import type { Clock } from '../../../api/clock.ts';
+import { gitPart, livePart } from '../../../api/commit.ts';
 import { type Condition, conditionOf, namespacedName } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';

@@ -1,4 +1,4 @@
-import { isDigest } from '../../../api/canary/status.ts';
+import { isDigest } from '../../../api/commit.ts';
 import { isGenerated, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';

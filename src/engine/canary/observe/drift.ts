@@ -1,5 +1,5 @@
 /** Drift: what of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
-import { livePart } from '../../../api/canary/status.ts';
+import { livePart } from '../../../api/commit.ts';
 import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
 import { isFollowed, isTracked, type Release } from '../../../release/release.ts';

@@ -3,7 +3,8 @@
  * section 5, S16). Apply and drift work on it, so that the source loop and the rollout never write against each other; prune leaves `keep`
  * alone.
  */
-import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { gitPart } from '../../../api/commit.ts';
 import { keyOf, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
 import { isService, type Release } from '../../../release/release.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';

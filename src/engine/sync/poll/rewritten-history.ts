@@ -1,8 +1,8 @@
 /** Whether a rewritten history has to wait for a person (S23, design section 5). */
 
 import { approveAnnotation } from '../../../api/annotations.ts';
-import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
-import type { CommitInfo } from '../../../api/commit.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { type CommitInfo, gitPart } from '../../../api/commit.ts';
 import { canonicalJson, keyOf } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
