@@ -3,11 +3,6 @@ import { isRecord, recordOf } from '../../src/api/kubernetes.ts';
 /** A JSON object of unknown shape. */
 export type JsonRecord = Record<string, unknown>;
 
-/** The value as a list; anything else counts as empty. */
-export function asList(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 /** The value as text, or the fallback. */
 export function asString(value: unknown, fallback = ''): string {
   return typeof value === 'string' ? value : fallback;

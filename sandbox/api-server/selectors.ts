@@ -1,4 +1,4 @@
-import { type KubernetesObject, recordsOf } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, listOf, recordsOf } from '../../src/api/kubernetes.ts';
 import { badRequest } from './errors.ts';
 import { asString, asStrings, at } from './json.ts';
 
@@ -74,7 +74,7 @@ export function matchesSelector(selector: unknown, labels: Record<string, string
 
 function matchesExpression(expression: Record<string, unknown>, labels: Record<string, string>): boolean {
   const value = labels[asString(expression.key)];
-  const values = Array.isArray(expression.values) ? expression.values : [];
+  const values = listOf(expression.values);
   switch (expression.operator) {
     case 'In':
       return value !== undefined && values.includes(value);

@@ -1,6 +1,6 @@
-import { isRecord, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
+import { isRecord, listOf, recordOf, recordsOf } from '../../src/api/kubernetes.ts';
 import type { FieldProblem } from './errors.ts';
-import { asList, clone, type JsonRecord, sameJson } from './json.ts';
+import { clone, type JsonRecord, sameJson } from './json.ts';
 
 /** Paths (`.spec.foo`) of fields that a structural schema does not declare. */
 export function unknownFields(value: unknown, schema: JsonRecord, path = ''): string[] {
@@ -164,7 +164,7 @@ const BOUNDS: ReadonlyArray<[keyword: string, Bound]> = Object.entries({
 
 function requiredProblems(value: unknown, schema: JsonRecord, path: string): FieldProblem[] {
   if (!isRecord(value)) return [];
-  const missing = asList(schema.required).filter((field) => value[String(field)] === undefined);
+  const missing = listOf(schema.required).filter((field) => value[String(field)] === undefined);
   return missing.map((field) => {
     return {
       field: path ? `${path}.${String(field)}` : String(field),

@@ -1,5 +1,5 @@
 /** How an installed Flagger is found in a cluster. */
-import type { KubernetesObject } from './kubernetes.ts';
+import { type KubernetesObject, listOf } from './kubernetes.ts';
 
 /** Labels of Flagger's own chart and of its kustomize base. */
 export const flaggerSelectors = ['app.kubernetes.io/name=flagger', 'app=flagger'] as const;
@@ -19,7 +19,7 @@ export function watchedNamespace({ spec }: KubernetesObject): string | undefined
       ?.template?.spec ?? {};
   const words = containers
     .flatMap(({ command, args }) => [command, args])
-    .flatMap((list): unknown[] => (Array.isArray(list) ? list : []))
+    .flatMap(listOf)
     .filter((word) => typeof word === 'string');
   const at = words.findIndex((word) => /^--?namespace(=|$)/.test(word));
   const word = words[at];

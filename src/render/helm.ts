@@ -1,12 +1,12 @@
 import { createPause, sleep, systemClock } from '../api/clock.ts';
-import { describe, recordOf } from '../api/kubernetes.ts';
+import { describe, listOf, recordOf } from '../api/kubernetes.ts';
 import type { SourceHelm } from '../api/source/source.ts';
 import { type Builder, type Built, failedBuild, failureText } from './build/builder.ts';
 import { renderFile } from './render.ts';
 import type { FileProblem, RenderedObject, RenderLimits } from './rendered-object.ts';
 import { folderOfPath, inside, type TreeFile } from './tree.ts';
 import { splitDocuments } from './yaml/documents.ts';
-import { listOf, scanFile } from './yaml/scan.ts';
+import { scanFile } from './yaml/scan.ts';
 
 /** What a chart sees as `.Capabilities`: the version as `v1.36.2`; `apps/v1` and `apps/v1/Deployment`. */
 export interface ChartCapabilities {

@@ -2,7 +2,7 @@ import { createPause } from '../api/clock.ts';
 import { limits as defaultLimits } from '../api/limits.ts';
 import type { Source } from '../api/source/source.ts';
 import type { BuildCache, Builders } from './build/builder.ts';
-import { type InputLimits, isKustomization } from './build/collect.ts';
+import type { InputLimits } from './build/collect.ts';
 import type { ChartCapabilities } from './helm.ts';
 import { lineOfField, readAhead, renderFile, sizeProblem } from './render.ts';
 import type { FileProblem, Origin, RenderCache, RenderedObject, SourceFile } from './rendered-object.ts';
@@ -10,7 +10,7 @@ import { type Decryption, withoutKeys } from './sops/decrypt.ts';
 import { blobId, decrypted } from './sops/source.ts';
 import type { Variables } from './substitute/expand.ts';
 import { createSubstitution, type Substitution } from './substitute/substitute.ts';
-import type { Tree } from './tree.ts';
+import { isKustomization, type Tree } from './tree.ts';
 import { renderUnits, type UnitResult, unitsOf } from './units.ts';
 
 /** What one commit holds for a Source. */

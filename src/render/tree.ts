@@ -42,3 +42,11 @@ export function folderOfPath(path: string): string {
 export function inside(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`;
 }
+
+/** File names that kustomize looks for in a folder. */
+export const kustomizationNames = ['kustomization.yaml', 'kustomization.yml', 'Kustomization'] as const;
+
+/** Whether a path is that of a kustomization. */
+export function isKustomization(path: string): boolean {
+  return (kustomizationNames as readonly string[]).includes(path.slice(path.lastIndexOf('/') + 1));
+}

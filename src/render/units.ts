@@ -1,10 +1,10 @@
 import type { Source, SourceSpec } from '../api/source/source.ts';
 import { type BuildCache, type Builder, type Builders, type Built, buildKey } from './build/builder.ts';
-import { collectKustomization, type InputLimits, isKustomization } from './build/collect.ts';
+import { collectKustomization, type InputLimits } from './build/collect.ts';
 import { buildChart, type ChartCapabilities, isChart, offlineCapabilities } from './helm.ts';
 import { buildKustomization } from './kustomize/kustomize.ts';
 import type { FileProblem, SourceFile } from './rendered-object.ts';
-import { folderOfPath, inside, pathFrom, type Tree, type TreeFile } from './tree.ts';
+import { folderOfPath, inside, isKustomization, pathFrom, type Tree, type TreeFile } from './tree.ts';
 
 /** A folder that a program renders as a whole. */
 interface Unit {

@@ -6,10 +6,9 @@ import { limits } from '../api/limits.ts';
 import type { CommitReader } from '../engine/sync/read/commit-files.ts';
 import { GitError } from '../git/errors.ts';
 import { isUnsafeName } from '../git/store/tree.ts';
-import { isKustomization } from '../render/build/collect.ts';
 import { isManifest } from '../render/render.ts';
 import type { FileProblem, SourceFile } from '../render/rendered-object.ts';
-import type { Tree, TreeEntry, TreeFile } from '../render/tree.ts';
+import { isKustomization, type Tree, type TreeEntry, type TreeFile } from '../render/tree.ts';
 
 /** Manifests of a working tree, and what a Source would refuse in it. Paths are shown as they were given. */
 interface LocalFiles {

@@ -10,7 +10,7 @@ import {
   textOf,
 } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import { isKustomization } from '../../render/build/collect.ts';
+import { isKustomization } from '../../render/tree.ts';
 import { writeYaml } from '../../render/yaml/values.ts';
 import type { Connection } from '../../server/connection.ts';
 import {

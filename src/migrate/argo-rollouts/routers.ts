@@ -2,7 +2,7 @@
 import type { Document } from 'yaml';
 import { isMap, isSeq } from 'yaml';
 import type { CanarySpec } from '../../api/canary/canary.ts';
-import { recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
+import { listOf, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
 import { edited, type Files, identityOf } from '../edit.ts';
 import type { Placed } from '../tree.ts';
 import { type FieldPlace, type Report, type Rule, tell, tellFields } from './report.ts';
@@ -40,10 +40,9 @@ const elsewhere =
 const rows: Readonly<Record<string, Row>> = {
   nginx: (context, place, given) => {
     const { stableIngress, stableIngresses } = recordOf(given);
-    const [ingress, ...others] = [
-      stableIngress,
-      ...(Array.isArray(stableIngresses) ? stableIngresses : []),
-    ].flatMap((name) => textOf(name) ?? []);
+    const [ingress, ...others] = [stableIngress, ...listOf(stableIngresses)].flatMap(
+      (name) => textOf(name) ?? [],
+    );
     tellFields(context.report, place, given, {
       stableIngress: ['converted', 'is ingressRef'],
       stableIngresses: others.length > 0 ? ['stop', oneOnly] : ['converted', 'is ingressRef'],

@@ -3,6 +3,7 @@ import {
   describe,
   isSuspended,
   type KubernetesObject,
+  listOf,
   numberOf,
   present,
   recordOf,
@@ -137,7 +138,7 @@ function isIgnored(
   const isRespected = Array.isArray(syncOptions) && syncOptions.includes('RespectIgnoreDifferences=true');
   const entry = recordsOf(ignoreDifferences).find(({ kind, name, jsonPointers, jqPathExpressions }) => {
     const isMeant = [wanted.kind, '*'].includes(String(kind)) && (!name || name === wanted.name);
-    const pointers = [jsonPointers, jqPathExpressions].flatMap((list) => (Array.isArray(list) ? list : []));
+    const pointers = [jsonPointers, jqPathExpressions].flatMap(listOf);
     const paths = pointers.map((pointer) => String(pointer).replace(/^[./]/, '').replaceAll('/', '.'));
     return isMeant && paths.some((path) => path === 'spec' || path === wanted.field);
   });

@@ -1,5 +1,5 @@
 /** An Application of Argo CD as a Source. Pure. */
-import { isRecord, type KubernetesObject, present, recordOf } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, listOf, present, recordOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { isSshAddress } from '../../api/source/git-address.ts';
 import type { SourceHelm, SourceRef, SourceSpec } from '../../api/source/source.ts';
@@ -201,9 +201,7 @@ function helmOf(
     | Record<string, unknown>
     | undefined
     | 'broken';
-  const outside = (Array.isArray(given.valueFiles) ? given.valueFiles : []).filter((file) =>
-    /^(?:\$|\w+:)/.test(String(file)),
-  );
+  const outside = listOf(given.valueFiles).filter((file) => /^(?:\$|\w+:)/.test(String(file)));
   return {
     stops: [
       ...stops,

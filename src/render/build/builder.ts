@@ -3,7 +3,6 @@ import { limits } from '../../api/limits.ts';
 import type { FileProblem, RenderedObject } from '../rendered-object.ts';
 import type { TreeFile } from '../tree.ts';
 import type { FolderFiles, ProcessResult } from './process.ts';
-import type { KnownReferences } from './references.ts';
 
 /** A program that turns files into manifests: kustomize or helm. */
 export interface Builder {
@@ -70,6 +69,26 @@ function withoutNoise(errorOutput: string): string {
   // The sign of a cut also says that a secret may have been cut there.
   return isRead && text.length <= maxShownCharacters ? text : `${text.slice(0, maxShownCharacters)}…`;
 }
+
+/** Something that a kustomization, or a generator or transformer of it, names by path. */
+export interface Reference {
+  /** As it is written, relative to the kustomization's folder. */
+  readonly path: string;
+  /** Where it is written, such as `resources[0]`. */
+  readonly field: string;
+  readonly line: number;
+  /** `config`: a file with generators or transformers, which may name files in turn. `manifest`: YAML. `data`: any bytes. */
+  readonly use: 'base' | 'manifest' | 'config' | 'data';
+}
+
+/** What one kustomization leads to, and why it is refused. */
+export interface References {
+  readonly references: readonly Reference[];
+  readonly problems: readonly FileProblem[];
+}
+
+/** By role, id and path of a file. */
+export type KnownReferences = Map<string, References>;
 
 /** What programs gave, by everything it depends on; bounded, the longest unused goes first. Shared by all Sources. */
 export interface BuildCache {

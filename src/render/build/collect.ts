@@ -1,21 +1,16 @@
 import { limits as defaultLimits } from '../../api/limits.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
-import { folderOfPath, inside, pathFrom, type Tree, type TreeEntry, type TreeFile } from '../tree.ts';
 import {
-  type FileRole,
-  type KnownReferences,
-  type Reference,
-  type References,
-  referencesIn,
-} from './references.ts';
-
-/** File names that kustomize looks for in a folder. */
-const kustomizationNames = ['kustomization.yaml', 'kustomization.yml', 'Kustomization'] as const;
-
-/** Whether a path is that of a kustomization. */
-export function isKustomization(path: string): boolean {
-  return (kustomizationNames as readonly string[]).includes(path.slice(path.lastIndexOf('/') + 1));
-}
+  folderOfPath,
+  inside,
+  kustomizationNames,
+  pathFrom,
+  type Tree,
+  type TreeEntry,
+  type TreeFile,
+} from '../tree.ts';
+import type { KnownReferences, Reference, References } from './builder.ts';
+import { type FileRole, referencesIn } from './references.ts';
 
 /** Bounds of what one kustomization may refer to. */
 export interface InputLimits extends RenderLimits {

@@ -1,26 +1,7 @@
-import { recordOf } from '../../api/kubernetes.ts';
+import { listOf, recordOf } from '../../api/kubernetes.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
-import { listOf, type ScannedDocument, scanFile } from '../yaml/scan.ts';
-
-/** Something that a kustomization, or a generator or transformer of it, names by path. */
-export interface Reference {
-  /** As it is written, relative to the kustomization's folder. */
-  readonly path: string;
-  /** Where it is written, such as `resources[0]`. */
-  readonly field: string;
-  readonly line: number;
-  /** `config`: a file with generators or transformers, which may name files in turn. `manifest`: YAML. `data`: any bytes. */
-  readonly use: 'base' | 'manifest' | 'config' | 'data';
-}
-
-/** What one kustomization leads to, and why it is refused. */
-export interface References {
-  readonly references: readonly Reference[];
-  readonly problems: readonly FileProblem[];
-}
-
-/** By role, id and path of a file. */
-export type KnownReferences = Map<string, References>;
+import { type ScannedDocument, scanFile } from '../yaml/scan.ts';
+import type { Reference, References } from './builder.ts';
 
 type Use = Reference['use'];
 

@@ -1,12 +1,11 @@
 import { createPause } from '../../api/clock.ts';
-import { type KubernetesObject, recordOf } from '../../api/kubernetes.ts';
+import { type KubernetesObject, listOf, recordOf } from '../../api/kubernetes.ts';
 import { type Builder, type Built, failedBuild, failureText } from '../build/builder.ts';
-import { isKustomization } from '../build/collect.ts';
 import { renderFile } from '../render.ts';
 import type { FileProblem, Origin, RenderedObject, RenderLimits } from '../rendered-object.ts';
-import { pathFrom, type TreeFile } from '../tree.ts';
+import { isKustomization, pathFrom, type TreeFile } from '../tree.ts';
 import { splitDocuments } from '../yaml/documents.ts';
-import { listOf, scanFile } from '../yaml/scan.ts';
+import { scanFile } from '../yaml/scan.ts';
 
 /** What one folder is built from. */
 interface KustomizeInput {

@@ -1,7 +1,6 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
-import { recordOf } from '../../api/kubernetes.ts';
+import { listOf, recordOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { listOf } from '../yaml/scan.ts';
 import { type AgeKeys, type OpeningWork, SopsFault } from './age.ts';
 
 /** What a file says about its own encryption. */

@@ -58,8 +58,3 @@ export function scanEach<T>(
     return fault(lineAt(error.offset), error.message);
   }
 }
-
-/** A list, or an empty one in place of anything else. */
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}

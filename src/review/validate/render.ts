@@ -7,7 +7,7 @@ import { folderOf } from '../../engine/sync/context/context.ts';
 import { unignored, withoutIgnored } from '../../engine/sync/read/ignore-rules.ts';
 import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
-import { collectKustomization, isKustomization } from '../../render/build/collect.ts';
+import { collectKustomization } from '../../render/build/collect.ts';
 import { isChart } from '../../render/helm.ts';
 import { createRenderCache, renderPlain, settle } from '../../render/render.ts';
 import type {
@@ -19,7 +19,7 @@ import type {
 } from '../../render/rendered-object.ts';
 import { unopened } from '../../render/sops/decrypt.ts';
 import { renderSource, type SourcePart } from '../../render/source.ts';
-import { folderOfPath, inside } from '../../render/tree.ts';
+import { folderOfPath, inside, isKustomization } from '../../render/tree.ts';
 import { type LocalFolder, localFolder } from '../local-files.ts';
 import { scopeOf, sourceForPath, variablesIn } from '../offline.ts';
 import { chooseSources } from '../plan/sources.ts';

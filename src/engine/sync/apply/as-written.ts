@@ -1,5 +1,5 @@
 /** What is written of an object of Git: without what is the API server's or its controllers' to say. Pure. */
-import { isRecord, type KubernetesObject, valueAt, withoutPath } from '../../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, listOf, valueAt, withoutPath } from '../../../api/kubernetes.ts';
 import { withEncodedData } from '../../../workload/shared/configs.ts';
 
 /** What API servers set themselves. */
@@ -40,8 +40,7 @@ function filledByOthers(object: KubernetesObject): string[][] {
       return without(['spec', 'conversion', 'webhook', 'clientConfig', 'caBundle']);
     case 'MutatingWebhookConfiguration':
     case 'ValidatingWebhookConfiguration': {
-      const webhooks: unknown[] = Array.isArray(object.webhooks) ? object.webhooks : [];
-      return webhooks.flatMap((webhook, index) => {
+      return listOf(object.webhooks).flatMap((webhook, index) => {
         const path = ['clientConfig', 'caBundle'];
         return noAuthority.has(valueAt(webhook, path)) ? [['webhooks', `${index}`, ...path]] : [];
       });
