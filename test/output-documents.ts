@@ -1,7 +1,7 @@
 /** Checks what commands print for programs against the schemas of docs/schemas. */
 import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
-import { headOf } from '../src/terminal/schemas/output-kinds.ts';
+import { headOf } from '../src/terminal/output.ts';
 import { type OutputKind, outputSchemas } from '../src/terminal/schemas/output-schemas.ts';
 
 /** All kinds of output. */

@@ -1,5 +1,4 @@
-import { screenOf } from '../../src/terminal/output.ts';
-import { formatOutputLine } from '../../src/terminal/schemas/output-kinds.ts';
+import { formatOutputLine, screenOf } from '../../src/terminal/output.ts';
 import { canRedraw, createLiveScreen, createPlainScreen } from '../../src/terminal/timeline/live-screen.ts';
 import { glyphsFor, liveLine, seconds, type TextStyle } from '../../src/terminal/timeline/rows.ts';
 import type { DemoListener } from './context.ts';

@@ -3,8 +3,7 @@ import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { EngineError } from '../engine/failure.ts';
 import { GitError } from '../git/errors.ts';
-import { type DataFormat, printableLines } from '../terminal/output.ts';
-import { formatOutput, formatOutputLine } from '../terminal/schemas/output-kinds.ts';
+import { type DataFormat, formatOutput, formatOutputLine, printableLines } from '../terminal/output.ts';
 import type { OutputBody } from '../terminal/schemas/output-schemas.ts';
 
 /** The exit codes of all commands, with what each means; docs/configuration.md shows this table. */

@@ -8,13 +8,13 @@ import { newestFirst, type RecordView } from '../rollout/world.ts';
 import {
   type CommandResult,
   formatAge,
+  formatOutput,
   formatTable,
   type Screen,
   screenOf,
   type TableColumn,
   type Tone,
 } from '../terminal/output.ts';
-import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import type { CliCommand } from './command.ts';
 import { readOne } from './objects.ts';
 import {

@@ -1,7 +1,6 @@
 import { parse } from 'semver';
 import { isApiError } from '../cluster/errors.ts';
-import { type CommandResult, type DataFormat, printable } from '../terminal/output.ts';
-import { formatOutput } from '../terminal/schemas/output-kinds.ts';
+import { type CommandResult, type DataFormat, formatOutput, printable } from '../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { failureBody } from './failure.ts';
 import { type ClusterFlags, holdfastNamespaceOption, outputOption, withClusterFlags } from './flags.ts';

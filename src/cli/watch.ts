@@ -1,7 +1,6 @@
 import { shortCommit } from '../api/canary/summary.ts';
 import { systemClock } from '../api/clock.ts';
-import { screenOf } from '../terminal/output.ts';
-import { formatOutputLine } from '../terminal/schemas/output-kinds.ts';
+import { formatOutputLine, screenOf } from '../terminal/output.ts';
 import { canRedraw, createLiveScreen, createPlainScreen } from '../terminal/timeline/live-screen.ts';
 import { createRolloutTimeline } from '../terminal/timeline/rollout-timeline.ts';
 import {

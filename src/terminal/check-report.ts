@@ -2,12 +2,12 @@ import {
   type CommandResult,
   counted,
   type DataFormat,
+  formatOutput,
   paint,
   type Screen,
   type Tone,
   wrap,
 } from './output.ts';
-import { formatOutput } from './schemas/output-kinds.ts';
 
 /** Who has to act: who administers the cluster or Holdfast, who writes the manifests, or nobody (it may pass). */
 type Actor = 'administrator' | 'author' | 'nobody';

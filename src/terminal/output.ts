@@ -1,5 +1,6 @@
 import { withoutDirections } from '../api/limits.ts';
 import { writeYaml } from '../render/yaml/values.ts';
+import type { OutputBody, OutputKind } from './schemas/output-schemas.ts';
 
 /** What a command has to say: text for standard output and standard error (both end with a line feed unless empty), and the exit code. */
 export interface CommandResult {
@@ -14,6 +15,8 @@ export function printed(stdout: string): CommandResult {
   return { stdout, stderr: '', exitCode: 0 };
 }
 
+// Output for programs: -o json, and -o yaml where a command has it. docs/output.md lists its kinds.
+
 /** Formats for programs. */
 export type DataFormat = 'json' | 'yaml';
 
@@ -22,11 +25,46 @@ export function formatData(value: unknown, format: DataFormat): string {
   return format === 'json' ? `${JSON.stringify(value, undefined, 2)}\n` : writeYaml(value);
 }
 
+/**
+ * Kinds whose version is not v1. Within a version fields are added, and never renamed, taken away, made optional or given another type; words are
+ * added to lists of words. What is not so gets the next version.
+ */
+const laterVersions: { readonly [Kind in OutputKind]?: string } = {};
+
+/** What a release under way changes against the last known good one; `diff`, `explain` and `status` show it. */
+export type ReleaseChanges = NonNullable<OutputBody<'CanaryDifference'>['underWay']>;
+
+/** What a command has to say as one document for programs; ends with a line feed. */
+export function formatOutput<Kind extends OutputKind>(
+  kind: Kind,
+  body: OutputBody<Kind>,
+  format: DataFormat,
+): string {
+  return formatData({ ...headOf(kind), ...body }, format);
+}
+
+/** The same as JSON in one line, for commands that print one after the other. */
+export function formatOutputLine<Kind extends OutputKind>(kind: Kind, body: OutputBody<Kind>): string {
+  return `${JSON.stringify({ ...headOf(kind), ...body })}\n`;
+}
+
+/** What every document of a kind begins with. */
+export function headOf(kind: OutputKind): { readonly apiVersion: string; readonly kind: OutputKind } {
+  return { apiVersion: `holdfast.dev/${versionOf(kind)}`, kind };
+}
+
+/** The version of a kind, as `v1`. */
+export function versionOf(kind: OutputKind): string {
+  return laterVersions[kind] ?? 'v1';
+}
+
 /** Objects as one YAML stream for `kubectl apply -f -`, or as one JSON `List`. */
 export function formatObjects(objects: readonly object[], format: DataFormat): string {
   if (format === 'json') return formatData({ apiVersion: 'v1', kind: 'List', items: objects }, 'json');
   return objects.map((object) => `---\n${writeYaml(object)}`).join('');
 }
+
+// Text for people.
 
 /** How a terminal wants its text. */
 export interface Screen {

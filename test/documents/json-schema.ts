@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { versionOf } from '../../src/terminal/schemas/output-kinds.ts';
+import { versionOf } from '../../src/terminal/output.ts';
 import type { OutputKind } from '../../src/terminal/schemas/output-schemas.ts';
 import { documentSchemaOf } from '../output-documents.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { versionOf } from '../../src/terminal/schemas/output-kinds.ts';
+import { versionOf } from '../../src/terminal/output.ts';
 import { outputKinds } from '../output-documents.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 import { allCommands, kindsByCommand } from './output-commands.ts';
@@ -17,7 +17,7 @@ describe('the schemas of docs/schemas', () => {
     const now = JSON.parse(JSON.stringify(jsonSchemaOf(kind))) as Schema;
     const kept = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Schema) : now;
 
-    expect(breakingChanges(kept, now), `give ${kind} the next version in output-kinds.ts`).toEqual([]);
+    expect(breakingChanges(kept, now), `give ${kind} the next version in src/terminal/output.ts`).toEqual([]);
     if (process.env.UPDATE_DOCS) {
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, `${JSON.stringify(now, undefined, 2)}\n`);

@@ -6,7 +6,7 @@ import { runDemo } from '../../sandbox/demo/demo.ts';
 import type { DemoEvent, Ended } from '../../sandbox/demo/events.ts';
 import type { DemoOptions } from '../../sandbox/demo/options.ts';
 import { createTimeline } from '../../sandbox/demo/timeline.ts';
-import { formatOutputLine } from '../../src/terminal/schemas/output-kinds.ts';
+import { formatOutputLine } from '../../src/terminal/output.ts';
 import { glyphsFor } from '../../src/terminal/timeline/rows.ts';
 import { outputKindsIn } from '../output-documents.ts';
 

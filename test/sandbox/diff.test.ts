@@ -6,7 +6,7 @@ import { applySetIdOf } from '../../src/engine/apply-set.ts';
 import type { CanaryDifference } from '../../src/review/diff/canary-difference.ts';
 import type { SourceDifference } from '../../src/review/diff/source-difference.ts';
 import type { App } from '../../src/server/app.ts';
-import type { ReleaseChanges } from '../../src/terminal/schemas/output-kinds.ts';
+import type { ReleaseChanges } from '../../src/terminal/output.ts';
 import { run } from './cli-run.ts';
 import {
   type Bed,

@@ -9,6 +9,8 @@ import {
   type CommandResult,
   type DataFormat,
   formatAge,
+  formatOutput,
+  formatOutputLine,
   formatSpan,
   formatTable,
   printable,
@@ -17,7 +19,6 @@ import {
   screenOf,
   type TableColumn,
 } from '../../terminal/output.ts';
-import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, untilAborted, untilInterrupted, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';
 import { noneFound, readAll } from '../objects.ts';

@@ -3,6 +3,7 @@ import type { Connection } from '../../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
+  formatOutput,
   formatTable,
   paint,
   printable,
@@ -12,7 +13,6 @@ import {
   type TableColumn,
   type Tone,
 } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';
 import { noneFound } from '../objects.ts';

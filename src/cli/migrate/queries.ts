@@ -9,8 +9,7 @@ import { planMoves } from '../../migrate/moves.ts';
 import { moveLines } from '../../migrate/moves-text.ts';
 import { movesExitCode } from '../../migrate/steps.ts';
 import type { Connection } from '../../server/connection.ts';
-import { type CommandResult, type DataFormat, screenOf } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CommandResult, type DataFormat, formatOutput, screenOf } from '../../terminal/output.ts';
 import { type CliContext, withConnection } from '../command.ts';
 import {
   type ControllerFlagName,

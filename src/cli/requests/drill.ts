@@ -4,6 +4,7 @@ import {
   type CommandResult,
   counted,
   type DataFormat,
+  formatOutput,
   paint,
   printable,
   printableLines,
@@ -11,7 +12,6 @@ import {
   screenOf,
   wrap,
 } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { type ControllerFlags, withControllerFlags, withFlagsOfController } from '../controller-flags.ts';
 import { exitCodes } from '../failure.ts';

@@ -14,8 +14,14 @@ import { parseDurationMs, parseTimeMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError, onApiError } from '../../cluster/errors.ts';
 import { windowProblems } from '../../engine/windows.ts';
-import { type CommandResult, counted, formatAge, printable, printed } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import {
+  type CommandResult,
+  counted,
+  formatAge,
+  formatOutput,
+  printable,
+  printed,
+} from '../../terminal/output.ts';
 import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { holdfastNamespaceOption, outputOption, type SubjectFlags, withSubjectFlags } from '../flags.ts';

@@ -8,8 +8,7 @@ import {
 } from '../../api/annotations.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import { commandOn, describe, type KubernetesObject, nameOf } from '../../api/kubernetes.ts';
-import type { CommandResult } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CommandResult, formatOutput } from '../../terminal/output.ts';
 import type { CliCommand } from '../command.ts';
 import { readOne } from '../objects.ts';
 import {

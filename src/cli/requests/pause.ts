@@ -7,8 +7,7 @@ import {
   namespacedName,
   referenceOf,
 } from '../../api/kubernetes.ts';
-import { type CommandResult, printed } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CommandResult, formatOutput, printed } from '../../terminal/output.ts';
 import type { CliCommand } from '../command.ts';
 import { parseSubject } from '../flags.ts';
 import { readOne } from '../objects.ts';

@@ -9,8 +9,7 @@ import {
   namespacedName,
 } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
-import { type CommandResult, printable } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CommandResult, formatOutput, printable } from '../../terminal/output.ts';
 import type { CliCommand } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { readOne } from '../objects.ts';

@@ -5,8 +5,13 @@ import type { Source } from '../../api/source/source.ts';
 import { readCanaryDifference, readSourceDifference } from '../../review/diff/read-difference.ts';
 import type { WorldQuery } from '../../review/read-canary.ts';
 import type { Connection } from '../../server/connection.ts';
-import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatOutput,
+  type Screen,
+  screenOf,
+} from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   type ControllerFlags,

@@ -9,12 +9,13 @@ import type { Connection } from '../../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
+  formatOutput,
   printable,
   printed,
+  type ReleaseChanges,
   type Screen,
   screenOf,
 } from '../../terminal/output.ts';
-import { formatOutput, type ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { type ControllerFlags, withControllerFlags, withFlagsOfController } from '../controller-flags.ts';
 import { holdfastNamespaceOption } from '../flags.ts';

@@ -6,12 +6,12 @@ import {
   formatTable,
   paint,
   printable,
+  type ReleaseChanges,
   type Screen,
   section,
   type TableColumn,
   wrap,
 } from '../../terminal/output.ts';
-import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { changeSummary } from '../status/release-changes.ts';
 import { commitLine } from '../status/rows.ts';
 

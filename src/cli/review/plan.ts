@@ -13,8 +13,7 @@ import { planText } from '../../review/plan/report-text.ts';
 import type { PlanRequest } from '../../review/plan/request.ts';
 import type { Connection } from '../../server/connection.ts';
 import { readSourceFiles } from '../../server/source-files.ts';
-import { type CommandResult, type DataFormat, screenOf } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CommandResult, type DataFormat, formatOutput, screenOf } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   type ControllerFlags,

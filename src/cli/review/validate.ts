@@ -6,13 +6,13 @@ import {
   type CommandResult,
   counted,
   type DataFormat,
+  formatOutput,
   paint,
   printable,
   type Screen,
   screenOf,
   type Tone,
 } from '../../terminal/output.ts';
-import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { defaultSelectorLabels } from '../../workload/shared/metadata.ts';
 import { type CliCommand, emit } from '../command.ts';
 import {

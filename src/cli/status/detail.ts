@@ -28,6 +28,7 @@ import {
   formatTable,
   paint,
   printable,
+  type ReleaseChanges,
   type Screen,
   section,
   type TableColumn,
@@ -35,7 +36,6 @@ import {
   widthOf,
   wrap,
 } from '../../terminal/output.ts';
-import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { changeSummary } from './release-changes.ts';
 import { commitLine, commitSubject, sourceRow } from './rows.ts';
 

@@ -1,7 +1,13 @@
 /** What a release under way changes, for people. */
 import { commandOn, nameOfKey } from '../../api/kubernetes.ts';
-import { paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
-import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
+import {
+  paint,
+  printable,
+  type ReleaseChanges,
+  type Screen,
+  type Tone,
+  wrap,
+} from '../../terminal/output.ts';
 import { commitLine } from './rows.ts';
 
 const tones: Readonly<Record<string, Tone>> = { '+': 'good', '-': 'bad' };

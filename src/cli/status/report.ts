@@ -7,9 +7,9 @@ import {
   formatData,
   onScreen,
   printed,
+  type ReleaseChanges,
   type Screen,
 } from '../../terminal/output.ts';
-import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import type { ObjectArgument } from '../flags.ts';
 import { noneFound, readKinds, readOne } from '../objects.ts';
 import { canaryDetail, sourceDetail } from './detail.ts';

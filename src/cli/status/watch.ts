@@ -4,8 +4,7 @@ import { describe, type KubernetesObject, present } from '../../api/kubernetes.t
 import { InputError } from '../../api/problems.ts';
 import type { CacheHandle } from '../../cluster/caches/caches.ts';
 import type { Connection } from '../../server/connection.ts';
-import { paint, printable, wrap } from '../../terminal/output.ts';
-import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
+import { formatOutputLine, paint, printable, wrap } from '../../terminal/output.ts';
 import { canRedraw, createLivePage } from '../../terminal/timeline/live-screen.ts';
 import { untilAborted } from '../command.ts';
 import { readKinds } from '../objects.ts';

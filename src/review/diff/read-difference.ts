@@ -2,7 +2,7 @@
 import type { Source } from '../../api/source/source.ts';
 import type { ListSources } from '../../engine/sync/apply/apply-object.ts';
 import type { Connection } from '../../server/connection.ts';
-import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
+import type { ReleaseChanges } from '../../terminal/output.ts';
 import { expectedObjects } from '../expected-objects.ts';
 import { readCanaryWith, type WorldQuery } from '../read-canary.ts';
 import { type CanaryDifference, canaryDifferenceOf, expectedRelease } from './canary-difference.ts';

@@ -10,7 +10,7 @@ import { createRecords } from '../../engine/records/records.ts';
 import type { Release } from '../../release/release.ts';
 import { lastKnownGood, runOf } from '../../rollout/world.ts';
 import { createClusterPort } from '../../server/cluster.ts';
-import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
+import type { ReleaseChanges } from '../../terminal/output.ts';
 import { changesBetween } from './release-comparison.ts';
 
 /**

@@ -2,7 +2,7 @@
 import { livePart } from '../../api/commit.ts';
 import { canonicalJson, type KubernetesObject } from '../../api/kubernetes.ts';
 import { digestedPart, type Release } from '../../release/release.ts';
-import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
+import type { ReleaseChanges } from '../../terminal/output.ts';
 import { configKey } from '../../workload/shared/configs.ts';
 import { objectDiff } from '../object-diff.ts';
 
