@@ -4,8 +4,7 @@ import type { Source } from '../../api/source/source.ts';
 import type { Repository } from '../../contracts/git.ts';
 import { createRenderCache } from '../../render/render.ts';
 import { createHeads } from '../canary/context/heads.ts';
-import type { SourceParts } from '../sync/context/context.ts';
-import type { Snapshot, SourceState } from '../sync/context/state.ts';
+import type { Snapshot, SourceParts, SourceState } from '../sync/context/context.ts';
 import { createSourceGit } from '../sync/read/source-git.ts';
 import { buildRevert } from './revert-commit.ts';
 

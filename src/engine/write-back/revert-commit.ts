@@ -4,7 +4,7 @@ import { listNames } from '../../api/limits.ts';
 import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';
 import { type FileVersions, type RevertedFiles, revertFiles } from '../../writeback/revert-files.ts';
-import type { Snapshot } from '../sync/context/state.ts';
+import type { Snapshot } from '../sync/context/context.ts';
 import type { FileChanges } from '../sync/read/commit-files.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 

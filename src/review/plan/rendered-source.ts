@@ -5,7 +5,7 @@ import type { CommitInfo } from '../../api/commit.ts';
 import { describe, keyOf, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import type { Snapshot } from '../../engine/sync/context/state.ts';
+import type { Snapshot } from '../../engine/sync/context/context.ts';
 import type { CommitReader } from '../../engine/sync/read/commit-files.ts';
 import { type ReadingParts, readSnapshot } from '../../engine/sync/read/read.ts';
 import { releaseAt } from '../../engine/sync/read/source-heads.ts';

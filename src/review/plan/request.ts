@@ -2,7 +2,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { Snapshot } from '../../engine/sync/context/state.ts';
+import type { Snapshot } from '../../engine/sync/context/context.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import type { CanarySide } from './canary-plan.ts';
 import type { FlightPlan } from './flight-plan.ts';

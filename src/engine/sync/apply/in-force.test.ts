@@ -9,8 +9,7 @@ import {
   template,
 } from '../../../release/fixtures.test-support.ts';
 import { EngineError } from '../../failure.ts';
-import type { SourceParts } from '../context/context.ts';
-import type { Snapshot, SourceState } from '../context/state.ts';
+import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 
 const canary = { namespace: 'shop', name: 'pay' };

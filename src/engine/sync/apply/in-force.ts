@@ -2,7 +2,13 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { keyOf, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/release.ts';
 import { EngineError } from '../../failure.ts';
-import type { SourceContext, SourceParts } from '../context/context.ts';
+import type {
+  Snapshot,
+  SnapshotInForce,
+  SourceContext,
+  SourceParts,
+  SourceState,
+} from '../context/context.ts';
 import {
   effectiveRest,
   type InForce,
@@ -11,7 +17,6 @@ import {
   type ReleaseInForce,
   withTargetHeld,
 } from '../context/effective-snapshot.ts';
-import type { Snapshot, SnapshotInForce, SourceState } from '../context/state.ts';
 import { targetOf } from '../scope/canary-objects.ts';
 
 /** What the Canaries of a snapshot live by now, with the bytes from their records. Throws when the API server does not answer. */

@@ -1,8 +1,15 @@
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { WatchedSet } from '../../../contracts/cluster.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
-import type { Place, SourceContext, SourceParts, SourceWatch, SyncContext } from '../context/context.ts';
-import type { Snapshot, SourceState } from '../context/state.ts';
+import type {
+  Place,
+  Snapshot,
+  SourceContext,
+  SourceParts,
+  SourceState,
+  SourceWatch,
+  SyncContext,
+} from '../context/context.ts';
 import { groupKindOf, type Inventory } from '../scope/inventory.ts';
 import { wantedOver } from './apply-object.ts';
 import { mostNamespaces, type OpenMembers, watchedPlaces } from './members.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Source } from '../../../api/source/source.ts';
-import type { SourceState } from '../context/state.ts';
+import type { SourceState } from '../context/context.ts';
 import { isApproved, usedUpAt } from './approvals.ts';
 
 function source(approve: string, status: Source['status'] = {}): Source {

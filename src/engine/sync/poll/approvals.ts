@@ -2,7 +2,7 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
 import { conditionOf, type KubernetesObject, objectKey, shortHash } from '../../../api/kubernetes.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
-import type { SourceState } from '../context/state.ts';
+import type { SourceState } from '../context/context.ts';
 
 type Approval = NonNullable<SourceStatus['approval']>;
 

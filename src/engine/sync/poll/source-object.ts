@@ -6,8 +6,7 @@ import { checkSource } from '../../../api/source/validate.ts';
 import type { ReadSecret, Repositories, Repository, SourceSecrets } from '../../../contracts/git.ts';
 import { EngineError, failureOf } from '../../failure.ts';
 import { windowProblems } from '../../windows.ts';
-import type { SourceParts } from '../context/context.ts';
-import type { SyncProblem } from '../context/state.ts';
+import type { SourceParts, SyncProblem } from '../context/context.ts';
 
 const parsed = new WeakMap<KubernetesObject, Source | undefined>();
 

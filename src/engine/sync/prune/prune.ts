@@ -9,8 +9,14 @@ import {
 import { polledRef, type Source } from '../../../api/source/source.ts';
 import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
-import type { SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
-import type { PruneResult, Snapshot, SourceState } from '../context/state.ts';
+import type {
+  PruneResult,
+  Snapshot,
+  SourceContext,
+  SourceState,
+  SourceWatch,
+  SyncContext,
+} from '../context/context.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined, mayHold } from '../scope/inventory.ts';
 import { mayWrite, whyNotAllowed } from '../scope/permissions.ts';

@@ -17,8 +17,7 @@ import { isOfHoldfast, managedFieldsOf } from '../../../workload/compare/managed
 import { applySetId } from '../../apply-set.ts';
 import { failureOf, isStale, notKept } from '../../failure.ts';
 import { applyWaves, inParallel } from '../apply/apply-order.ts';
-import type { SyncContext } from '../context/context.ts';
-import type { PruneResult } from '../context/state.ts';
+import type { PruneResult, SyncContext } from '../context/context.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { clusterOf } from '../scope/permissions.ts';
 import { type NotPruned, optedOut, type PrunePlan } from '../scope/prune-plan.ts';

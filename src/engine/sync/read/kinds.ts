@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { settle } from '../../../render/render.ts';
 import type { FileProblem, RenderedObject, RenderResult } from '../../../render/rendered-object.ts';
-import type { Snapshot } from '../context/state.ts';
+import type { Snapshot } from '../context/context.ts';
 
 type Rendered = Pick<RenderResult, 'objects' | 'problems'>;
 

@@ -21,8 +21,7 @@ import { canaryOfLedger, ledgerPrefix } from '../../../writeback/names.ts';
 import type { Head } from '../../canary/context/heads.ts';
 import type { Reproduced } from '../../canary/context/reproduction.ts';
 import { failureOf } from '../../failure.ts';
-import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
-import type { Snapshot } from '../context/state.ts';
+import type { Snapshot, SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import { readSnapshot } from './read.ts';
 import { refusalOf, releaseAt } from './source-heads.ts';
 

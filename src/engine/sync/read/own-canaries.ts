@@ -11,8 +11,7 @@ import {
 import type { Source } from '../../../api/source/source.ts';
 import type { CanaryPlan } from '../../../release/plan.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
-import type { SourceContext, SourceParts } from '../context/context.ts';
-import type { ApplyFailure, ApplyResult, Snapshot } from '../context/state.ts';
+import type { ApplyFailure, ApplyResult, Snapshot, SourceContext, SourceParts } from '../context/context.ts';
 import { targetOf } from '../scope/canary-objects.ts';
 import { mayWrite, whyNotAllowed, writerOf } from '../scope/permissions.ts';
 

@@ -7,8 +7,14 @@ import { renderSource } from '../../../render/source.ts';
 import { isKustomization } from '../../../render/tree.ts';
 import { releaseNamespace } from '../../../render/units.ts';
 import { applySetId } from '../../apply-set.ts';
-import { folderOf, type SourceContext, type SourceParts, type SyncContext } from '../context/context.ts';
-import type { Snapshot, SourceState } from '../context/state.ts';
+import {
+  folderOf,
+  type Snapshot,
+  type SourceContext,
+  type SourceParts,
+  type SourceState,
+  type SyncContext,
+} from '../context/context.ts';
 import { type CommitReader, isOutsideUnchanged, treeAt } from './commit-files.ts';
 import { unignored, withoutIgnored } from './ignore-rules.ts';
 import { placeObjects, servesNewKinds } from './kinds.ts';

@@ -9,7 +9,7 @@ import type { Cluster, OpenWatch, ServerCapabilities, WatchedSet } from '../../.
 import { type Decryption, decryptionWith } from '../../../render/sops/decrypt.ts';
 import type { Variables } from '../../../render/substitute/expand.ts';
 import { EngineError } from '../../failure.ts';
-import type { SourceState } from '../context/state.ts';
+import type { SourceState } from '../context/context.ts';
 
 /** A ConfigMap or Secret that a Source is rendered with. */
 interface InputObject extends ObjectReference {

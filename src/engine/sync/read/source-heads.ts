@@ -5,8 +5,7 @@ import type { CanaryPlan } from '../../../release/plan.ts';
 import { recordTooLarge } from '../../../release/record.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../../render/rendered-object.ts';
 import type { Head } from '../../canary/context/heads.ts';
-import type { SourceContext, SourceParts } from '../context/context.ts';
-import type { ApplyFailure, Snapshot, SourceState } from '../context/state.ts';
+import type { ApplyFailure, Snapshot, SourceContext, SourceParts, SourceState } from '../context/context.ts';
 import { objectsByCanaryName } from '../scope/canary-objects.ts';
 import { type SourceRights, whyNotAllowed } from '../scope/permissions.ts';
 

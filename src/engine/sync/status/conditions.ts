@@ -9,8 +9,7 @@ import {
 import type { Source } from '../../../api/source/source.ts';
 import { sinceMs } from '../../../api/time.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
-import type { SourceContext } from '../context/context.ts';
-import type { ApplyResult, PruneResult, SourceState } from '../context/state.ts';
+import type { ApplyResult, PruneResult, SourceContext, SourceState } from '../context/context.ts';
 import { approveCommand, hashOf } from '../poll/approvals.ts';
 import type { NotPruned } from '../scope/prune-plan.ts';
 

@@ -4,7 +4,7 @@ import type { RequestAnswer } from '../../../api/canary/status.ts';
 import { beginningOf } from '../../../api/limits.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import type { EventNews } from '../../../contracts/cluster.ts';
-import type { SourceRequests, SourceState } from '../context/state.ts';
+import type { SourceRequests, SourceState } from '../context/context.ts';
 import { approvalOf, doBothWait, readRequest } from '../poll/approvals.ts';
 
 /** Longest request that the status can hold. */

@@ -21,8 +21,7 @@ import {
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
-import type { SourceContext, SourceWatch } from '../context/context.ts';
-import type { SourceHealth, SourceState } from '../context/state.ts';
+import type { SourceContext, SourceHealth, SourceState, SourceWatch } from '../context/context.ts';
 import { approvalOf } from '../poll/approvals.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import {
