@@ -1,6 +1,5 @@
 import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import { soonest } from '../../api/time.ts';
 import type { OpenForge } from '../../contracts/forge.ts';
 import type { OpenPoller, Poller, Repositories } from '../../contracts/git.ts';
 import { applySetId } from '../apply-set.ts';
@@ -9,16 +8,14 @@ import { failureOf } from '../failure.ts';
 import { isOtherInForce } from './apply/in-force.ts';
 import type { OpenMembers } from './apply/members.ts';
 import { appliedEntryOf, createSourceWatch, isAsApplied } from './apply/source-watch.ts';
-import { newSourceState, type SourceParts, type SourceState, type SourceWatch } from './context/context.ts';
-import { dependenciesOf, isWaiting } from './poll/dependencies.ts';
+import { newSourceState, type SourceParts, type SourceWatch } from './context/context.ts';
+import { waitsFor } from './poll/dependencies.ts';
 import { currentSource, invalidSpec, openSource, secretsOf } from './poll/source-object.ts';
 import { reproduce } from './read/older-commit.ts';
-import { announceSource } from './read/own-canaries.ts';
+import { announceSource, mayConcern } from './read/own-canaries.ts';
 import { watchInputs, withInputs } from './read/render-inputs.ts';
 import { createSourceGit, type SourceGit } from './read/source-git.ts';
-import { hasNameOfCanary, objectsOfCanary, targetOf } from './scope/canary-objects.ts';
-import { whyNotAllowed } from './scope/permissions.ts';
-import { writeSourceStatus } from './status/status.ts';
+import { createTeller } from './status/teller.ts';
 import { syncSource } from './sync.ts';
 
 /** What runners are made with. */
@@ -69,7 +66,7 @@ export function startSourceRunner(
   announceSource(parts, key, opened);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
-  const teller = createTeller(parts, state, () => watch);
+  const teller = createTeller({ parts, state }, () => watch);
   const unsubscribe = opened.repository.onNews(() => poller?.wake());
 
   async function sync(signal: AbortSignal): Promise<void> {
@@ -150,7 +147,7 @@ export function startSourceRunner(
       return createSourceGit({ parts, source, state }, { forge, wake: askGit, signal });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
-    mayConcern: (canary) => mayConcern(currentSource(parts, key), canary, { parts, state }),
+    mayConcern: (canary) => mayConcern({ parts, state }, currentSource(parts, key), canary),
     async stop() {
       teller.stop();
       parts.claims.ended(key);
@@ -159,88 +156,4 @@ export function startSourceRunner(
       watch?.close();
     },
   };
-}
-
-/** After this long a status that could not be written is tried again. */
-const untoldMs = 30_000;
-/** A status that cannot even be made is not tried without a pause. */
-const leastPauseMs = 1_000;
-
-/** How long until the status has to be looked at although nothing happened; undefined: not at all. */
-function againMs({ untold, health, stalledAtMs }: SourceState, nowMs: number): number | undefined {
-  const atMs = soonest(untold ? nowMs + untoldMs : undefined, health?.nextDueMs, stalledAtMs);
-  return atMs === undefined ? undefined : Math.max(leastPauseMs, atMs - nowMs);
-}
-
-/**
- * Writes the status of one Source. What the API server does not take is written later: a Source that is suspended is not looked at again, and the
- * next poll may be far away. So are an object that has not come to work in time, and what a person has to end.
- */
-function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () => SourceWatch | undefined) {
-  let isSyncing = false;
-  let stopped = false;
-  let cancel = () => {};
-
-  /** Never rejects: a fault that one Source brings to light is not the end of all others. */
-  async function tell(source: Source): Promise<void> {
-    try {
-      await writeSourceStatus({ parts, source, state }, watch());
-    } catch (error) {
-      const { message } = failureOf(error);
-      parts.log.error({ err: error, source: state.key }, `could not say how a Source is: ${message}`);
-    }
-    tellLater();
-  }
-
-  function tellLater(): void {
-    cancel();
-    const delayMs = againMs(state, parts.clock.nowMs());
-    if (stopped || delayMs === undefined) return;
-    cancel = parts.clock.after(delayMs, () => {
-      // One that cannot be parsed has a status, too.
-      const source = parts.source(state.key) as Source | undefined;
-      // A sync says it at its end.
-      if (source && !isSyncing) void tell(source);
-    });
-  }
-
-  return {
-    tell,
-    /** A sync under way, which writes the status by itself. */
-    async during(sync: Promise<void>): Promise<void> {
-      isSyncing = true;
-      try {
-        await sync;
-      } finally {
-        isSyncing = false;
-        tellLater();
-      }
-    },
-    isStopped: () => stopped,
-    stop() {
-      stopped = true;
-      cancel();
-    },
-  };
-}
-
-/** Whoever may write a Canary in one namespace must not keep the Sources of all others at work. */
-function mayConcern(
-  source: Source | undefined,
-  canary: KubernetesObject,
-  { parts, state: { snapshot } }: { readonly parts: SourceParts; readonly state: SourceState },
-): boolean {
-  if (!source || whyNotAllowed(source, targetOf(canary), parts.rights) !== undefined) return false;
-  if (!snapshot || snapshot.problems.length > 0) return true;
-  const { target = '', scaler = '' } = objectsOfCanary(canary);
-  return (
-    [objectKey(canary), target, scaler].some((one) => snapshot.keys.has(one)) ||
-    snapshot.all.some((object) => hasNameOfCanary(canary, object))
-  );
-}
-
-/** Whether the change of another Source may let this one go on. */
-function waitsFor(source: Source, { problem, pruned }: SourceState, other: string): boolean {
-  const isDependency = isWaiting(problem?.reason) && dependenciesOf(source).includes(other);
-  return isDependency || pruned?.waitsFor === other;
 }

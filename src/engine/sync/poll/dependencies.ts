@@ -2,7 +2,7 @@
 
 import { conditionOf, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { polledRef, type Source } from '../../../api/source/source.ts';
-import type { SourceContext } from '../context/context.ts';
+import type { SourceContext, SourceState } from '../context/context.ts';
 
 const waitingReasons = ['DependencyCycle', 'DependencyNotFound', 'DependencyNotReady'] as const;
 
@@ -42,8 +42,14 @@ export function whyItWaits(
   return undefined;
 }
 
+/** Whether the change of another Source may let this one go on. */
+export function waitsFor(source: Source, { problem, pruned }: SourceState, other: string): boolean {
+  const isDependency = isWaiting(problem?.reason) && dependenciesOf(source).includes(other);
+  return isDependency || pruned?.waitsFor === other;
+}
+
 /** Keys (`namespace/name`) of the Sources that one depends on. */
-export function dependenciesOf({ metadata, spec }: Pick<Source, 'metadata' | 'spec'>): string[] {
+function dependenciesOf({ metadata, spec }: Pick<Source, 'metadata' | 'spec'>): string[] {
   return (spec?.dependsOn ?? []).map(
     ({ name, namespace }) => `${namespace ?? metadata.namespace ?? ''}/${name}`,
   );

@@ -12,7 +12,7 @@ import type { Source } from '../../../api/source/source.ts';
 import type { CanaryPlan } from '../../../release/plan.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
 import type { ApplyFailure, ApplyResult, Snapshot, SourceContext, SourceParts } from '../context/context.ts';
-import { targetOf } from '../scope/canary-objects.ts';
+import { hasNameOfCanary, objectsOfCanary, targetOf } from '../scope/canary-objects.ts';
 import { mayWrite, whyNotAllowed, writerOf } from '../scope/permissions.ts';
 
 /** A snapshot without the Canaries that the Source may not speak for, and why, where it holds their target. */
@@ -116,6 +116,24 @@ export function announceSource(
   const account = writerOf(source, parts.rights).user;
   const windows = problem === undefined ? { windows: source.spec.windows } : {};
   for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
+}
+
+/**
+ * Whether a Canary that no Source speaks for may be about what this one holds. Whoever may write a Canary in one namespace must not keep the Sources of
+ * all others at work.
+ */
+export function mayConcern(
+  { parts, state: { snapshot } }: Pick<SourceContext, 'parts' | 'state'>,
+  source: Source | undefined,
+  canary: KubernetesObject,
+): boolean {
+  if (!source || whyNotAllowed(source, targetOf(canary), parts.rights) !== undefined) return false;
+  if (!snapshot || snapshot.problems.length > 0) return true;
+  const { target = '', scaler = '' } = objectsOfCanary(canary);
+  return (
+    [objectKey(canary), target, scaler].some((one) => snapshot.keys.has(one)) ||
+    snapshot.all.some((object) => hasNameOfCanary(canary, object))
+  );
 }
 
 /** What a plan's Canary names as its target; the Canary itself while that is unknown. */
