@@ -10,7 +10,6 @@ import {
   recordsOf,
 } from '../api/kubernetes.ts';
 import { listNames } from '../api/limits.ts';
-import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
@@ -29,7 +28,7 @@ import { fluxFromSource, fluxToSource } from './flux/steps.ts';
 import { fromSourceSteps } from './from-source.ts';
 import { leftBehind } from './left-behind.ts';
 import { type FactsQuery, getSource, readFacts } from './read-facts.ts';
-import { type Move, placeSteps } from './steps.ts';
+import { type Move, placeSteps, unreadMoves } from './steps.ts';
 import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
 import { argoOfSource, fluxOfSource } from './tool-objects.ts';
 import { type MoveTree, type Placed, readMoveTree, type Subject } from './tree.ts';
@@ -53,7 +52,6 @@ interface MoveQuery {
 /** Plans every move of a tree, in the order in which they can be made. Throws InputError for a tree that cannot be read, and ApiError. */
 export async function planMoves(query: MoveQuery): Promise<Move[]> {
   const tree = await readMoveTree(query.path);
-  if (tree.problems.length > 0) throw new InputError(tree.problems.join('\n'));
   const subjects = query.isBack ? backSubjects(tree, query) : await forwardSubjects(tree, query);
   const moves: Move[] = [];
   const { cluster, isBack } = query;
@@ -63,10 +61,7 @@ export async function planMoves(query: MoveQuery): Promise<Move[]> {
         ? planFromSource(tree, subject, cluster?.connection)
         : planToSource(tree, subject, cluster)),
     );
-  const unread = [...tree.broken].map(
-    ([file, stops]): Move => ({ name: `File ${file}`, stops, notes: [], steps: [] }),
-  );
-  return [...moves, ...(query.isBack ? [] : notMovable(tree, query)), ...unread];
+  return [...moves, ...(query.isBack ? [] : notMovable(tree, query)), ...unreadMoves(tree)];
 }
 
 const kindOfTool = { flux: 'Kustomization', argocd: 'Application' } as const;

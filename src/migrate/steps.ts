@@ -12,6 +12,7 @@ import {
 import { covers } from '../workload/compare/semantic-compare.ts';
 import type { FileChange } from './edit.ts';
 import type { Comparison, MoveFacts } from './facts.ts';
+import type { MoveTree } from './tree.ts';
 
 /** Something that a step depends on, or ends with, as it was read back from the cluster. */
 export interface Finding {
@@ -59,6 +60,11 @@ export interface Move {
   /** What keeps its meaning; absent where that is not listed. */
   readonly converted?: readonly string[];
   readonly steps: readonly PlacedStep[];
+}
+
+/** The files that may hold one and cannot be read. */
+export function unreadMoves({ broken }: Pick<MoveTree, 'broken'>): Move[] {
+  return [...broken].map(([file, stops]) => ({ name: `File ${file}`, stops, notes: [], steps: [] }));
 }
 
 /** Where each step stands: the first that has not ended is the one to look at. */

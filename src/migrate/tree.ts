@@ -1,10 +1,11 @@
 import { basename, dirname, join } from 'node:path';
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import type { FormerOwner } from '../engine/sync/scope/former-owner.ts';
 import { renderPlain } from '../render/render.ts';
 import { type FileProblem, formatProblem, type Origin } from '../render/rendered-object.ts';
-import { isKustomization } from '../render/tree.ts';
+import { isKustomization, kustomizationNames } from '../render/tree.ts';
 import { decodeText } from '../render/yaml/documents.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import { readLocalFiles } from '../review/local-files.ts';
@@ -20,8 +21,6 @@ export interface Placed {
 export interface MoveTree {
   readonly files: Files;
   readonly objects: readonly Placed[];
-  /** Why the tree as a whole cannot be read. */
-  readonly problems: readonly string[];
   /** Files that name one of the tools and cannot be read, with `file:line: field: message`; there are no objects of them. */
   readonly broken: ReadonlyMap<string, readonly string[]>;
   /** `file:line`. */
@@ -53,7 +52,7 @@ export const rolloutInterest: TreeInterest = {
 
 /**
  * Reads a file or folder; what concerns neither tool is passed over, broken or not. An object may be there more than once, as for two
- * clusters, or in a patch. Never throws on what it finds.
+ * clusters, or in a patch. Throws InputError where the tree as a whole cannot be read, and for nothing that is in it.
  */
 export async function readMoveTree(
   path: string,
@@ -80,13 +79,11 @@ export async function readMoveTree(
   const broken = [...results].filter(([file, { problems }]) => {
     return file !== path && problems.length > 0 && told.test(files.get(file) ?? '');
   });
+  const fatal = [...local.problems, ...all.flatMap(({ problems }) => problems)].filter(isFatal);
+  if (fatal.length > 0) throw new InputError(fatal.map(formatProblem).join('\n'));
   return {
     files,
     objects: all.flatMap(({ objects }) => objects),
-    problems: [
-      ...local.problems.filter(isFatal),
-      ...all.flatMap(({ problems }) => problems).filter(isFatal),
-    ].map(formatProblem),
     broken: new Map(broken.map(([file, { problems }]) => [file, problems.map(formatProblem)])),
     at: (origin, field) => {
       const line = field ? results.get(origin.file)?.lineOf(origin, field) : undefined;
@@ -128,9 +125,7 @@ export function withoutPlaced(files: Files, placed: readonly Placed[]): Files {
 }
 
 function kustomizationFor(files: Files, file: string): string | undefined {
-  return ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
-    .map((name) => join(dirname(file), name))
-    .find((name) => files.has(name));
+  return kustomizationNames.map((name) => join(dirname(file), name)).find((name) => files.has(name));
 }
 
 /** One thing to move, as far as the tree says it. */

@@ -9,7 +9,6 @@ import {
   recordOf,
   textOf,
 } from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
 import { isKustomization } from '../../render/tree.ts';
 import { writeYaml } from '../../render/yaml/values.ts';
 import type { Connection } from '../../server/connection.ts';
@@ -22,7 +21,7 @@ import {
   setField,
   withFollowing,
 } from '../edit.ts';
-import { type Move, placeSteps, type Step } from '../steps.ts';
+import { type Move, placeSteps, type Step, unreadMoves } from '../steps.ts';
 import { type MoveTree, type Placed, readMoveTree, rolloutInterest, withoutPlaced } from '../tree.ts';
 import { convertRollout, isOfRollouts } from './convert.ts';
 import { readRollout, readRolloutFacts } from './facts.ts';
@@ -38,16 +37,12 @@ export async function planRollouts(query: {
   readonly connection: Connection | undefined;
 }): Promise<Move[]> {
   const tree = await readMoveTree(query.path, rolloutInterest);
-  if (tree.problems.length > 0) throw new InputError(tree.problems.join('\n'));
   const rollouts = tree.objects.filter(
     ({ object }) => object.kind === 'Rollout' && object.apiVersion.startsWith(group),
   );
   const moves: Move[] = [];
   for (const placed of rollouts) moves.push(await planRollout(tree, placed, query.connection));
-  const unread = [...tree.broken].map(
-    ([file, stops]): Move => ({ name: `File ${file}`, stops, notes: [], steps: [] }),
-  );
-  return [...moves, ...(await leftovers(tree, rollouts, query.connection)), ...unread];
+  return [...moves, ...(await leftovers(tree, rollouts, query.connection)), ...unreadMoves(tree)];
 }
 
 /** Rollouts of the cluster that left the tree, where a Canary of their name is: the last step has not ended. */
