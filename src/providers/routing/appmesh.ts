@@ -18,6 +18,7 @@ import {
   routeMetadata,
   taken,
   unreadable,
+  withoutEffect,
 } from './router.ts';
 
 /**
@@ -56,7 +57,6 @@ function check({ spec }: Canary, { provider }: MeshVersion): RouteProblem[] {
   const [first, ...others] = service?.match ?? [];
   const error = (path: string, message: string): RouteProblem => ({ severity: 'error', path, message });
   const warning = (path: string, message: string): RouteProblem => ({ severity: 'warning', path, message });
-  const ignoredTests = (['mirror', 'sessionAffinity'] as const).filter((field) => analysis?.[field]);
   return [
     ...(others.length > 0
       ? [warning('spec.service.match', `only the first match counts with provider ${provider}`)]
@@ -69,9 +69,7 @@ function check({ spec }: Canary, { provider }: MeshVersion): RouteProblem[] {
           ),
         ]
       : []),
-    ...ignoredTests.map((field) =>
-      warning(`spec.analysis.${field}`, `has no effect with provider ${provider}`),
-    ),
+    ...withoutEffect({ mirror: analysis?.mirror, sessionAffinity: analysis?.sessionAffinity }, provider),
     ...(analysis?.match ?? []).flatMap(({ headers }, index) =>
       Object.keys(headers ?? {}).length > 0
         ? []

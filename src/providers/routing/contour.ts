@@ -25,6 +25,7 @@ import {
   type RouteReading,
   routeMetadata,
   unreadable,
+  withoutEffect,
 } from './router.ts';
 
 const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
@@ -262,8 +263,6 @@ function check({ spec }: Canary): RouteProblem[] {
           'is compared with "contains": Contour has no prefix or suffix',
         );
   });
-  for (const field of ['mirror', 'sessionAffinity'] as const)
-    if (spec.analysis?.[field])
-      report('warning', `spec.analysis.${field}`, 'has no effect with provider contour');
-  return problems;
+  const { mirror, sessionAffinity } = spec.analysis ?? {};
+  return [...problems, ...withoutEffect({ mirror, sessionAffinity }, 'contour')];
 }

@@ -20,6 +20,7 @@ import {
   routeMetadata,
   taken,
   unreadable,
+  withoutEffect,
 } from './router.ts';
 
 const routeTable = { apiVersion: 'gateway.solo.io/v1', kind: 'RouteTable' };
@@ -143,13 +144,7 @@ function matcher({ headers = {} }: AnalysisMatch): object {
 
 function check({ spec }: Canary): RouteProblem[] {
   const { match = [], mirror, sessionAffinity } = spec.analysis ?? {};
-  const problems: RouteProblem[] = Object.entries({ mirror, sessionAffinity })
-    .filter(([, value]) => Boolean(value))
-    .map(([field]) => ({
-      severity: 'warning',
-      path: `spec.analysis.${field}`,
-      message: 'has no effect with provider gloo',
-    }));
+  const problems = withoutEffect({ mirror, sessionAffinity }, 'gloo');
   match.forEach(({ headers = {}, queryParams = {} }, index) => {
     const path = `spec.analysis.match[${index}]`;
     const refuse = (field: string, message: string): void => {

@@ -15,6 +15,7 @@ import {
   requestFields,
   taken,
   unreadable,
+  withoutEffect,
 } from './router.ts';
 
 const defaultPrefix = 'nginx.ingress.kubernetes.io';
@@ -142,9 +143,7 @@ function check({ spec }: Canary): RouteProblem[] {
     report('error', 'match', 'needs iterations: ingress-nginx cannot divide requests that match by weight');
   if (compared.length > 1)
     report('warning', 'match', 'names several headers: ingress-nginx takes one, and the last one counts');
-  for (const [field, value] of Object.entries({ mirror, sessionAffinity }))
-    if (value) report('warning', field, 'has no effect with provider nginx');
-  return problems;
+  return [...problems, ...withoutEffect({ mirror, sessionAffinity }, 'nginx')];
 }
 
 /** What of a match ingress-nginx cannot compare, by field. */

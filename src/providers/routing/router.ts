@@ -116,23 +116,27 @@ export const requestFields: readonly string[] = [
   'spec.service.corsPolicy',
 ];
 
+/** A warning for each field of the analysis that is set, and that the provider takes no account of. */
+export function withoutEffect(fields: object, provider: string): RouteProblem[] {
+  return Object.entries(fields)
+    .filter(([, value]) => Boolean(value))
+    .map(([field]) => ({
+      severity: 'warning',
+      path: `spec.analysis.${field}`,
+      message: `has no effect with provider ${provider}`,
+    }));
+}
+
 /**
  * Of a provider that divides requests by weight alone: an A/B test would send all of them to the canary, as it does in Flagger
  * (flagger-behaviour.md 3.3).
  */
 export function weightsOnly({ spec }: Canary, provider: string): RouteProblem[] {
   const { match, mirror, sessionAffinity } = spec.analysis ?? {};
-  const path = 'spec.analysis';
-  const problems: RouteProblem[] = Object.entries({ mirror, sessionAffinity })
-    .filter(([, value]) => Boolean(value))
-    .map(([field]) => ({
-      severity: 'warning',
-      path: `${path}.${field}`,
-      message: `has no effect with provider ${provider}`,
-    }));
+  const problems = withoutEffect({ mirror, sessionAffinity }, provider);
   if (!match?.length) return problems;
   const message = `is not supported: provider ${provider} splits requests by weight only`;
-  return [...problems, { severity: 'error', path: `${path}.match`, message }];
+  return [...problems, { severity: 'error', path: 'spec.analysis.match', message }];
 }
 
 /** Throws RangeError for weights that no router may write: not integers, out of range, or not adding up to 100 (S3). */
