@@ -1,5 +1,5 @@
 /** Deployments as targets: canary and primary (flagger-behaviour.md 2.10). */
-import { conditionOf, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+import { conditionOf, type KubernetesObject, type PodTemplate, present } from '../../api/kubernetes.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
 import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
@@ -21,6 +21,7 @@ import {
   type IncomingRelease,
   type NativeKind,
   type PodsView,
+  replicasPatch,
   type TriedPods,
   tooFewReplicas,
   type Unsuitable,
@@ -38,28 +39,23 @@ export const deployment: WorkloadKind = {
     const { replicas: _, ...spec } = source.release.target.spec as Record<string, unknown>;
     return canaryWorkload(source, {
       ...spec,
-      ...replicasField(source.replicas),
+      ...present({ replicas: source.replicas }),
       ...deploymentSettings(source.settings),
     });
   },
   primary: (source) =>
     primaryWorkload(
       source,
-      { ...replicasField(source.replicas), ...deploymentSettings(source.settings) },
+      { ...present({ replicas: source.replicas }), ...deploymentSettings(source.settings) },
       templateOf(source.release),
     ),
   settingsPatch: ({ settings, settingsKey, replicas }) => ({
     metadata: { annotations: { [settingsAnnotation]: settingsKey } },
-    spec: { ...replicasField(replicas), ...deploymentSettings(settings) },
+    spec: { ...present({ replicas }), ...deploymentSettings(settings) },
   }),
-  scalePatch: ({ spec }, replicas) =>
-    (spec as { replicas?: number } | undefined)?.replicas === replicas ? undefined : { spec: { replicas } },
+  scalePatch: replicasPatch,
   view: viewDeployment,
 };
-
-function replicasField(replicas: number | undefined): { replicas?: number } {
-  return replicas === undefined ? {} : { replicas };
-}
 
 /**
  * Settings as a Deployment is written with them. Every one has an explicit value, by default Kubernetes' own: a setting

@@ -91,6 +91,16 @@ export interface WorkloadKind {
   view(source: ViewSource): PodsView;
 }
 
+/** `scalePatch` of a kind whose spec has the number. */
+export function replicasPatch(
+  { spec }: KubernetesObject,
+  replicas: number,
+): Record<string, unknown> | undefined {
+  return (spec as { replicas?: number } | undefined)?.replicas === replicas
+    ? undefined
+    : { spec: { replicas } };
+}
+
 // What a kind of workload implements to be rolled out in place (ADR 21, 27).
 
 /** Names of pods by their template. The patterns are RE2 and match whole names; `-` matches none. */

@@ -1,5 +1,5 @@
 /** StatefulSets as targets: only rolled out in place, since a copy would not have the names and volumes of its pods. */
-import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
+import { type KubernetesObject, type PodTemplate, present } from '../../api/kubernetes.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
 import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
@@ -14,6 +14,7 @@ import {
   type PodsView,
   podToReplace,
   replacedByHand,
+  replicasPatch,
   type TriedPods,
   tooFewReplicas,
   type Unsuitable,
@@ -32,10 +33,9 @@ export const statefulSet: WorkloadKind = {
   primary: refuse,
   settingsPatch: ({ settings, settingsKey, replicas }) => ({
     metadata: { annotations: { [settingsAnnotation]: settingsKey } },
-    spec: { ...(replicas === undefined ? {} : { replicas }), ...statefulSetSettings(settings) },
+    spec: { ...present({ replicas }), ...statefulSetSettings(settings) },
   }),
-  scalePatch: ({ spec }, replicas) =>
-    (spec as { replicas?: number } | undefined)?.replicas === replicas ? undefined : { spec: { replicas } },
+  scalePatch: replicasPatch,
   view: viewStatefulSet,
 };
 

@@ -41,7 +41,7 @@ export function applyWaves(objects: readonly KubernetesObject[]): KubernetesObje
   }
   return [...waves.entries()]
     .sort(([left], [right]) => left - right)
-    .map(([, wave]) => wave.sort((left, right) => compare(describe(left), describe(right))));
+    .map(([, wave]) => wave.sort((left, right) => (describe(left) < describe(right) ? -1 : 1)));
 }
 
 /**
@@ -70,10 +70,6 @@ function rankOf(kind: string): number {
   if (first >= 0) return first;
   const last = lastWaves.findIndex((kinds) => kinds.includes(kind));
   return last >= 0 ? firstWaves.length + 1 + last : firstWaves.length;
-}
-
-function compare(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 /** Writes of one Source that run side by side. */
