@@ -139,3 +139,18 @@ export function jsonIn(text: string): unknown {
     return undefined;
   }
 }
+
+/** The pod's identity. Throws where it is not lent, and where it would go to a server that the template chose. */
+export function lent({ address }: MetricRequest, identity: MetricAccess['identity']): CloudIdentity {
+  if (!identity)
+    throw new Error(
+      'the template names no Secret, and the cloud identity of Holdfast is used only if it runs with --cloud-identity',
+    );
+  if (address !== '')
+    throw new Error(
+      'the cloud identity of Holdfast is used without an address only; name a Secret, or leave the address out',
+    );
+  if (identity === 'notHere')
+    throw new NotHereError('the controller asks for it at each check with its cloud identity');
+  return identity;
+}

@@ -2,7 +2,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { HttpRequest } from '../../../http/types.ts';
-import { type CloudIdentity, type MetricAccess, type MetricRequest, NotHereError } from '../provider.ts';
+import { type CloudIdentity, lent, type MetricAccess, type MetricRequest } from '../provider.ts';
 import { secretValue } from '../rest.ts';
 
 /** Keys that sign. */
@@ -83,21 +83,6 @@ export async function awsKeys(
     };
   }
   return keysOfPod(lent(request, identity), region, request.timeoutMs);
-}
-
-/** The pod's identity. Throws where it is not lent, and where it would go to a server that the template chose. */
-export function lent({ address }: MetricRequest, identity: MetricAccess['identity']): CloudIdentity {
-  if (!identity)
-    throw new Error(
-      'the template names no Secret, and the cloud identity of Holdfast is used only if it runs with --cloud-identity',
-    );
-  if (address !== '')
-    throw new Error(
-      'the cloud identity of Holdfast is used without an address only; name a Secret, or leave the address out',
-    );
-  if (identity === 'notHere')
-    throw new NotHereError('the controller asks for it at each check with its cloud identity');
-  return identity;
 }
 
 /** In the order of AWS's own libraries: variables, a web identity (EKS), a container's endpoint (ECS, EKS), the machine. */

@@ -2,9 +2,8 @@
 import { createSign } from 'node:crypto';
 import * as z from 'zod';
 import { readPrivateKey } from '../../../http/private-key.ts';
-import { jsonIn, type MetricAccess, type MetricHttp, type MetricRequest } from '../provider.ts';
+import { jsonIn, lent, type MetricAccess, type MetricHttp, type MetricRequest } from '../provider.ts';
 import { tlsOf } from '../rest.ts';
-import { lent } from './aws.ts';
 
 const keySchema = z.object({
   type: z.literal('service_account'),
