@@ -1,9 +1,8 @@
 import path from 'node:path';
 import { limits } from '../api/limits.ts';
 import { InputError } from '../api/problems.ts';
-import type { DefaultReceiver } from '../server/alerts-port.ts';
 import { startApp } from '../server/app.ts';
-import type { AppOptions } from '../server/options.ts';
+import type { AppOptions, DefaultReceiver } from '../server/options.ts';
 import { createLog, keepHeapSmall } from '../server/process.ts';
 import type { CliCommand } from './command.ts';
 import { isHttpUrl, programsIn, releaseLimitsIn } from './flags.ts';

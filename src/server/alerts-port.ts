@@ -1,4 +1,4 @@
-import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
+import type { AlertProvider } from '../api/alert-provider.ts';
 import { passes } from '../api/canary/canary.ts';
 import { otherNamespace } from '../api/canary/validate.ts';
 import type { Cluster, WatchedSet } from '../contracts/cluster.ts';
@@ -8,12 +8,7 @@ import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
 import { namedObject, secretValues } from './cluster.ts';
-
-/** A receiver that flags and the environment name, as an AlertProvider would. */
-export interface DefaultReceiver {
-  readonly spec: AlertProviderSpec;
-  readonly token: string | undefined;
-}
+import type { DefaultReceiver } from './options.ts';
 
 /** What sending alerts needs. */
 interface AlertsPortOptions {

@@ -1,8 +1,8 @@
+import type { AlertProviderSpec } from '../api/alert-provider.ts';
 import type { LeaseTimes } from '../cluster/election/lease-attempt.ts';
 import type { RateBounds } from '../cluster/transport/transport.ts';
 import type { RouteSettings } from '../contracts/routing.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
-import type { DefaultReceiver } from './alerts-port.ts';
 import type { ListenAddress } from './http/http-server.ts';
 
 /** The name of a cluster without a configured one. */
@@ -15,6 +15,12 @@ export interface DashboardSettings {
   readonly proxySecretFile?: string | undefined;
   /** The only credential of the dashboard, with all rights. For `holdfast demo`. */
   readonly key?: string | undefined;
+}
+
+/** A receiver that flags and the environment name, as an AlertProvider would. */
+export interface DefaultReceiver {
+  readonly spec: AlertProviderSpec;
+  readonly token: string | undefined;
 }
 
 /** Everything that can be set for `holdfast run`. */

@@ -10,8 +10,9 @@ import type { WatchedSet } from '../contracts/cluster.ts';
 import type { AlertNews } from '../contracts/notifications.ts';
 import { createHttpClient } from '../http/client.ts';
 import { startTestServer, type TestServer } from '../http/testing/servers.ts';
-import { createAlertsPort, type DefaultReceiver } from './alerts-port.ts';
+import { createAlertsPort } from './alerts-port.ts';
 import { createMetricsPort } from './metrics-port.ts';
+import type { DefaultReceiver } from './options.ts';
 
 let server: TestServer;
 let seen: Array<{ path: string; author: string }>;
