@@ -1,7 +1,6 @@
 import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { OpenForge } from '../../contracts/forge.ts';
-import type { OpenPoller, Poller, Repositories } from '../../contracts/git.ts';
+import type { OpenForge, OpenPoller, Poller, Repositories } from '../../contracts/git.ts';
 import { applySetId } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
 import { failureOf } from '../failure.ts';

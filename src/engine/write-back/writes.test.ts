@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it, test } from 'vitest';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { CommitStatus, PullRequest } from '../../api/forge.ts';
-import type { Forge } from '../../contracts/forge.ts';
-import type { Repository } from '../../contracts/git.ts';
+import type { Forge, Repository } from '../../contracts/git.ts';
 import { type WantedRevert, wantedInGit } from '../../writeback/decide.ts';
 import { formatGitRecords, type GitRecord, parseGitRecords, withGitRecord } from '../../writeback/records.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';

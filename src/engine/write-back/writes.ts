@@ -1,6 +1,6 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { PullRequest } from '../../api/forge.ts';
-import type { Forge } from '../../contracts/forge.ts';
+import type { Forge } from '../../contracts/git.ts';
 import type { OutdatedRequest, WantedInGit, WantedRevert, WantedStatus } from '../../writeback/decide.ts';
 import {
   bumpComment,

@@ -1,6 +1,6 @@
 /** What a forge offers, and what the file of each forge implements. */
 import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
-import type { Forge } from '../../contracts/forge.ts';
+import type { Forge } from '../../contracts/git.ts';
 import type { HttpAuth } from '../../http/types.ts';
 
 /** The contract's forge, and what `holdfast check` asks of one besides. Methods throw ForgeError. */

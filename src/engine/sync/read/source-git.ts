@@ -1,7 +1,6 @@
 import { bareCommit } from '../../../api/commit.ts';
 import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
-import type { Forge } from '../../../contracts/forge.ts';
-import type { RepositoryWriting } from '../../../contracts/git.ts';
+import type { Forge, RepositoryWriting } from '../../../contracts/git.ts';
 import { createRenderCache } from '../../../render/render.ts';
 import type { Snapshot, SourceContext } from '../context/context.ts';
 import { type FileChanges, withChanges } from './commit-files.ts';
