@@ -1,7 +1,6 @@
-import { writtenCondition } from '../../api/canary/status.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { Clock } from '../../api/clock.ts';
-import { conditionOf, type KubernetesObject, nameOfKey, namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, nameOfKey, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
 import { type GitRecord, requestOf, withGitRecord } from '../../writeback/records.ts';
@@ -75,7 +74,7 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   function memoryOf(key: string, canary: KubernetesObject): Memory {
     const known = memories.get(key);
     if (known) return known;
-    const memory = newMemory(conditionOf(canaryStatus(canary), writtenCondition));
+    const memory = newMemory(canary);
     memories.set(key, memory);
     return memory;
   }

@@ -1,5 +1,5 @@
 import { writtenCondition } from '../../api/canary/status.ts';
-import type { Condition } from '../../api/kubernetes.ts';
+import { type KubernetesObject, liveCondition } from '../../api/kubernetes.ts';
 import type { Facts } from '../../writeback/decide.ts';
 import {
   formatGitRecords,
@@ -60,8 +60,8 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /** Nothing done yet, on top of what the Canary's condition says. */
-export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | undefined): Memory {
-  const { reason, message = '' } = condition ?? {};
+export function newMemory(canary: KubernetesObject): Memory {
+  const { reason, message = '' } = liveCondition(canary, writtenCondition) ?? {};
   const records = parseGitRecords(message);
   const problem: Problem | undefined =
     reason === 'GitRefused' ? { reason, message: messageWithoutRecords(message) } : undefined;
