@@ -20,8 +20,7 @@ import {
   gitTokenOf,
 } from '../providers/forges/github-app.ts';
 import { createOpenForge } from '../providers/forges/open.ts';
-import type { ForgeNetworkSettings } from '../providers/forges/send.ts';
-import type { ForgeClient } from '../providers/forges/types.ts';
+import type { ForgeClient, ForgeNetworkSettings } from '../providers/forges/types.ts';
 import type { FileSources } from './source-files.ts';
 
 /** What access is made with. */

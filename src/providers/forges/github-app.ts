@@ -9,8 +9,8 @@ import type { HttpClient } from '../../http/types.ts';
 import { ForgeError } from './errors.ts';
 import { github } from './github.ts';
 import { githubAppOf } from './secret.ts';
-import { type ForgeConnection, type ForgeNetworkSettings, forgeTenant, sendToForge } from './send.ts';
-import type { GithubApp } from './types.ts';
+import { type ForgeConnection, forgeTenant, sendToForge } from './send.ts';
+import type { ForgeNetworkSettings, GithubApp } from './types.ts';
 
 /** Gives the token of a GitHub App's installation. Throws ForgeError. */
 export interface GithubAppTokens {

@@ -7,9 +7,9 @@ import { codeOfStatus, ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { ForgeSettings, GithubAppTokens } from './github-app.ts';
 import { credentialsOf, forgeValuesOf, secretText } from './secret.ts';
-import { type ForgeNetworkSettings, forgeTenant, jsonOf } from './send.ts';
+import { forgeTenant, jsonOf } from './send.ts';
 import { forges } from './table.ts';
-import type { ForgeClient, ForgeDialect, ForgePlace } from './types.ts';
+import type { ForgeClient, ForgeDialect, ForgeNetworkSettings, ForgePlace } from './types.ts';
 
 /** The values of a Source's Secret, and the settings of the network. */
 interface ForgeAccess {

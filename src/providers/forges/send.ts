@@ -1,6 +1,6 @@
 import type { Source } from '../../api/source/source.ts';
 import { stamp } from '../../api/time.ts';
-import type { HttpAuth, HttpClient, HttpRequest, HttpResponse, HttpTls } from '../../http/types.ts';
+import type { HttpAuth, HttpClient, HttpRequest, HttpResponse } from '../../http/types.ts';
 import { secretsOf, withoutSecrets } from '../../http/without-secrets.ts';
 import {
   codeOfStatus,
@@ -11,14 +11,7 @@ import {
   retryAfterOf,
 } from './errors.ts';
 import { singleLine } from './text.ts';
-import type { ForgeCall } from './types.ts';
-
-/** How a forge is reached: as the Source's Git server is. Holds secrets: never log or serialise it. */
-export interface ForgeNetworkSettings {
-  readonly tls?: HttpTls;
-  /** Address of a proxy, with its credentials as user info. */
-  readonly proxy?: string;
-}
+import type { ForgeCall, ForgeNetworkSettings } from './types.ts';
 
 /** The tenant that requests to the forge of a Source count for. */
 export function forgeTenant({ metadata }: Source): string {

@@ -1,7 +1,7 @@
 /** What a forge offers, and what the file of each forge implements. */
 import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
 import type { Forge } from '../../contracts/git.ts';
-import type { HttpAuth } from '../../http/types.ts';
+import type { HttpAuth, HttpTls } from '../../http/types.ts';
 
 /** The contract's forge, and what `holdfast check` asks of one besides. Methods throw ForgeError. */
 export interface ForgeClient extends Forge {
@@ -28,6 +28,13 @@ export interface GithubApp {
   readonly privateKey: string;
   /** Base address of the API of a GitHub Enterprise Server, without a trailing slash; undefined: by the repository's host. */
   readonly api?: string;
+}
+
+/** How a forge is reached: as the Source's Git server is. Holds secrets: never log or serialise it. */
+export interface ForgeNetworkSettings {
+  readonly tls?: HttpTls;
+  /** Address of a proxy, with its credentials as user info. */
+  readonly proxy?: string;
 }
 
 /** Where a repository's API is. */
