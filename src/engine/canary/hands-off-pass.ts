@@ -2,7 +2,6 @@
 
 import type { Canary } from '../../api/canary/canary.ts';
 import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
-import type { Log } from '../../contracts/cluster.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { isStale } from '../failure.ts';
 import { withCondition } from '../status-patch.ts';
@@ -21,7 +20,14 @@ type Pass = (key: string) => Promise<PassResult>;
  * depends on what it would have done, and is unknown.
  */
 export function createShadowPass(parts: CanaryParts): Pass {
-  const logOnce = createDecisionLog(parts.log);
+  const logged = new Map<string, string>();
+
+  function logOnce(canary: string, fields: Record<string, unknown>): void {
+    const text = JSON.stringify(fields);
+    if (logged.get(canary) === text) return;
+    logged.set(canary, text);
+    parts.log.info({ canary, ...fields }, 'shadow mode: nothing was written');
+  }
 
   return async (key) => {
     const object = parts.canaries.get(key);
@@ -46,16 +52,6 @@ function describeDecision({ actions, status, check }: Decision): Record<string, 
     would: actions.map((action) => describeAction(action)),
     asks,
     status: status.message,
-  };
-}
-
-function createDecisionLog(log: Log): (key: string, fields: Record<string, unknown>) => void {
-  const logged = new Map<string, string>();
-  return (canary, fields) => {
-    const text = JSON.stringify(fields);
-    if (logged.get(canary) === text) return;
-    logged.set(canary, text);
-    log.info({ canary, ...fields }, 'shadow mode: nothing was written');
   };
 }
 

@@ -11,7 +11,6 @@ import {
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { isOfHoldfast, managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { applySetId } from '../../apply-set.ts';
@@ -82,7 +81,7 @@ async function removeOne(
   handsBack: boolean,
 ): Promise<Gone> {
   const cluster = clusterOf(parts, source);
-  const live = await readAnew(cluster, source, object);
+  const live = await readAnew(cluster, applySetId(source), object);
   if (!live) return untouched;
   // One that never began, as for want of a kind that it needs, has nothing to hand back, and nobody would set its finalizer.
   const hasBegun = Boolean(recordOf(live.status).phase);
@@ -95,12 +94,12 @@ async function removeOne(
 /** The object as it is now; undefined when it is gone, or is to stay now: it is not ours any more, or was marked. */
 async function readAnew(
   cluster: Pick<Cluster, 'get'>,
-  source: Source,
+  applySet: string,
   object: KubernetesObject,
 ): Promise<KubernetesObject | undefined> {
   const live = await cluster.get(referenceOf(object));
   if (!live || live.metadata.uid !== object.metadata.uid || live.metadata.deletionTimestamp) return undefined;
-  if (live.metadata.labels?.[partOfLabel] !== applySetId(source)) return undefined;
+  if (live.metadata.labels?.[partOfLabel] !== applySet) return undefined;
   return optedOut(live) === undefined && !isCopy(live) ? live : undefined;
 }
 
