@@ -19,6 +19,9 @@ export interface PollResult {
   readonly signer?: string;
 }
 
+/** Answer to an ancestry question. A commit descends from itself. */
+export type Ancestry = 'yes' | 'no' | 'unknown';
+
 /** One file of a commit. `path` is relative to the repository's root, with `/`; `oid` is Git's id of the content. */
 export interface GitFile {
   readonly path: string;
@@ -75,6 +78,8 @@ export interface Repository extends RepositoryWriting {
   readFiles(commit: string, path: string, options: ReadFilesOptions): Promise<CommitFiles>;
   /** Author, subject and time of a commit, fetched by id when missing. Throws NotFound. */
   readCommit(commit: string, signal?: AbortSignal): Promise<CommitInfo>;
+  /** Whether `commit` descends from `ancestor`; unknown when 1,000 commits of history do not show it. May deepen. */
+  isDescendant(commit: string, ancestor: string, signal?: AbortSignal): Promise<Ancestry>;
   /** What a commit holds at these paths, from the root; no entry for a path that is not there. Throws as `readFiles` does. */
   entriesAt(
     commit: string,

@@ -33,9 +33,4 @@ export interface GitSource extends Repository {
   ): Promise<ReadonlyMap<string, CommitEntry>>;
   /** Whether the store holds this commit and its root tree. No network. */
   hasCommit(commit: string): Promise<boolean>;
-  /** Whether `commit` descends from `ancestor`; unknown when 1,000 commits of history do not show it. May deepen. */
-  isDescendant(commit: string, ancestor: string, signal?: AbortSignal): Promise<Ancestry>;
 }
-
-/** Answer to an ancestry question. A commit descends from itself. */
-export type Ancestry = 'yes' | 'no' | 'unknown';

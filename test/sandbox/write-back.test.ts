@@ -68,32 +68,66 @@ test('the ledger follows what proved itself, and a new cluster starts from it an
   }
 });
 
-test('the ledger brings back nothing that its Source may not write', async () => {
-  const secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'token', namespace: 'shop' },
-    stringData: { token: 'hunter2' },
-  };
-  const v1 = JSON.parse(deployment('shop/web:1'));
-  v1.spec.template.spec.containers[0].envFrom = [{ secretRef: { name: 'token' } }];
-  const files = { 'token.json': JSON.stringify(secret), 'web.json': JSON.stringify(v1) };
-  const old = await bed.commit('v1', { ...files, 'canary.json': canary() });
-  await bed.commit('v2', { 'token.json': null, 'web.json': deployment('shop/web:2') });
-  // Whoever may push to the repository may move the ledger.
-  await git(bed.repository, ['update-ref', ledger, old]);
+// Whoever may push to the repository may move the ledger, also where the branch takes only what was reviewed.
+const unusableLedgers = {
+  'what its Source may not write': {
+    move: async (ledgerAt: (commit: string) => Promise<unknown>) => {
+      const secret = {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'token', namespace: 'shop' },
+        stringData: { token: 'hunter2' },
+      };
+      const v1 = JSON.parse(deployment('shop/web:1'));
+      v1.spec.template.spec.containers[0].envFrom = [{ secretRef: { name: 'token' } }];
+      const files = { 'token.json': JSON.stringify(secret), 'web.json': JSON.stringify(v1) };
+      await ledgerAt(await bed.commit('v1', { ...files, 'canary.json': canary() }));
+      await bed.commit('v2', { 'token.json': null, 'web.json': deployment('shop/web:2') });
+    },
+    why: 'Secret',
+  },
+  'what its branch does not lead on from': {
+    move: async (ledgerAt: (commit: string) => Promise<unknown>) => {
+      const files = (image: string) => ({ 'web.json': deployment(image), 'canary.json': canary() });
+      await ledgerAt(await bed.commit('on a branch that nobody reviewed', files('shop/web:1')));
+      await bed.rewrite('v2', files('shop/web:2'));
+    },
+    why: 'does not descend from it',
+  },
+};
+
+test.each(Object.entries(unusableLedgers))(
+  'the ledger brings back nothing of %s',
+  async (_, { move, why }) => {
+    await move((commit) => git(bed.repository, ['update-ref', ledger, commit]));
+    const images = follow(bed, (store) => imageOf(store.get('apps/deployments', 'shop', 'web-primary')));
+    await createSource(bed, { write: { ledger: true }, allow: { kinds: ['Deployment', 'Canary'] } });
+    await bed.start();
+
+    await waitForPhase(bed, 'Initialized');
+
+    expect([...images]).toEqual([undefined, 'shop/web:2']);
+    const told = new RegExp(
+      `^the ledger in Git cannot be used \\(.*${why}.*\\); the primary starts from head, which is not proven yet$`,
+    );
+    expect(notesOf(bed, 'LedgerUnavailable')).toEqual([expect.stringMatching(told)]);
+    const names = bed.sandbox.store.list('/secrets', 'shop').map(({ metadata }) => metadata.name);
+    expect(names.filter((name) => name.startsWith('token'))).toEqual([]);
+  },
+);
+
+test('the ledger starts also what its branch left, where a rewritten history is allowed', async () => {
+  const files = (image: string) => ({ 'web.json': deployment(image), 'canary.json': canary() });
+  const left = await bed.commit('v1', files('shop/web:1'));
+  await bed.rewrite('v2', files('shop/web:2'));
+  await git(bed.repository, ['update-ref', ledger, left]);
+  await createSource(bed, { write: { ledger: true }, ref: { branch: 'main', rewrite: 'allow' } });
   const images = follow(bed, (store) => imageOf(store.get('apps/deployments', 'shop', 'web-primary')));
-  await createSource(bed, { write: { ledger: true }, allow: { kinds: ['Deployment', 'Canary'] } });
   await bed.start();
 
-  await waitForPhase(bed, 'Initialized');
+  await waitForPhase(bed, 'Succeeded');
 
-  expect([...images]).toEqual([undefined, 'shop/web:2']);
-  const why =
-    /^the ledger in Git cannot be used \(.*\); the primary starts from head, which is not proven yet$/;
-  expect(notesOf(bed, 'LedgerUnavailable')).toEqual([expect.stringMatching(why)]);
-  const names = bed.sandbox.store.list('/secrets', 'shop').map(({ metadata }) => metadata.name);
-  expect(names.filter((name) => name.startsWith('token'))).toEqual([]);
+  expect([...images]).toEqual([undefined, 'shop/web:1', 'shop/web:2']);
 });
 
 test('a Canary that is deleted with all that is its own during a release starts from the ledger again', async () => {

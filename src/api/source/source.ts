@@ -90,7 +90,7 @@ const sourceRefSchema = oneOf(
       .optional(),
     rewrite: rewritePolicySchema
       .describe(
-        'When history was rewritten. wait: an approval is needed unless the new head is a proven release; allow: follow it. Default wait.',
+        'When history was rewritten. wait: an approval is needed unless the new head is a proven release; allow: follow it, and start from a ledger that head does not descend from. Default wait.',
       )
       .optional(),
   }),

@@ -1,8 +1,8 @@
 import { limits } from '../../api/limits.ts';
+import type { Ancestry } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import { readCommitObject } from '../store/objects.ts';
 import type { Session } from '../store/session.ts';
-import type { Ancestry } from '../types.ts';
 
 /** History lengths asked for, one after the other, until the question is answered (design section 5). */
 const DEPTHS = [50, 250, limits.ancestryCommits];

@@ -6,7 +6,7 @@ import type { Incident } from '../../../api/incident.ts';
 import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import type { Cluster, EventSink, Log, OpenWatch, WatchedSet } from '../../../contracts/cluster.ts';
-import type { Repository } from '../../../contracts/git.ts';
+import type { Ancestry, Repository } from '../../../contracts/git.ts';
 import type { CanaryPlan } from '../../../release/plan.ts';
 import type { Release } from '../../../release/release.ts';
 import type { BuildCache, Builders } from '../../../render/build/builder.ts';
@@ -248,8 +248,8 @@ export interface SourceState {
   approvedObjects?: ReadonlySet<string>;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
   rewritten?: { readonly pair: string; readonly isProven: boolean };
-  /** The ledger refs of this cluster when they were read last: commit by Canary key. */
-  ledger?: { readonly commits: ReadonlyMap<string, string> };
+  /** The ledger refs of this cluster when they were read last: commit by Canary key, and which applied commits lead on from one of these. */
+  ledger?: { readonly commits: ReadonlyMap<string, string>; readonly leadOn: Map<string, Ancestry> };
   problem?: SyncProblem | undefined;
   /** The last write of the status, which may be under way; never rejects. */
   telling?: Promise<void>;

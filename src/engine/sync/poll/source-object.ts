@@ -95,6 +95,7 @@ const noRepository: Repository = {
   treeOidAt: refuse,
   readFiles: refuse,
   readCommit: refuse,
+  isDescendant: refuse,
   entriesAt: refuse,
   rendering: refuse,
   keep: () => undefined,

@@ -14,6 +14,7 @@ import {
   objectKey,
 } from '../../../api/kubernetes.ts';
 import { sourceTimeoutMs } from '../../../api/source/source.ts';
+import type { Ancestry } from '../../../contracts/git.ts';
 import { viewOf } from '../../../release/build.ts';
 import type { Release } from '../../../release/release.ts';
 import { formatProblem, type RenderedObject } from '../../../render/rendered-object.ts';
@@ -109,7 +110,10 @@ export async function readLedger({ parts, source, state, signal }: SyncContext):
   if (!source.spec.write?.ledger) return;
   const refs = await state.repository.listRefs(ledgerPrefix(parts.clusterName), signal);
   const entries = [...refs].map(([ref, commit]) => [canaryOfLedger(parts.clusterName, ref), commit] as const);
-  state.ledger = { commits: new Map(entries.flatMap(([key, commit]) => (key ? [[key, commit]] : []))) };
+  state.ledger = {
+    commits: new Map(entries.flatMap(([key, commit]) => (key ? [[key, commit]] : []))),
+    leadOn: new Map(),
+  };
 }
 
 /**
@@ -130,7 +134,7 @@ export async function withLedger(
     const { lastKnownGood } = (parts.canary(nameOfKey(canaryKey))?.status ?? {}) as CanaryStatus;
     // Of one that was deleted, a watch may still show the status.
     if (lastKnownGood && !deleted.has(canaryKey)) continue;
-    const next = await headWithLedger(context, head, canaryKey, commit);
+    const next = await headWithLedger(context, head, canaryKey, { commit, appliedCommit });
     if (next.view.kind === 'unknown') state.dirty = true;
     result.set(canaryKey, next);
   }
@@ -141,7 +145,7 @@ async function headWithLedger(
   context: SyncContext,
   head: Head,
   canaryKey: string,
-  commit: string,
+  { commit, appliedCommit }: { readonly commit: string; readonly appliedCommit: string },
 ): Promise<Head> {
   const { view } = head;
   if (view.kind !== 'release') return head;
@@ -153,6 +157,10 @@ async function headWithLedger(
     const { ok, problem } = await releaseAtCommit(context, canaryKey, commit);
     if (problem !== undefined) return unusable(problem);
     if (ok.digest === view.release.digest) return head;
+    if (!(await leadsOn(context, commit, appliedCommit)))
+      return unusable(
+        `${appliedCommit.slice(0, 7)} does not descend from it; to start from it all the same, set spec.ref.rewrite: allow`,
+      );
     return { ...head, view: { ...view, ledger: viewOf(ok) }, ledger: ok };
   } catch (error) {
     const { code, message } = error as { code?: string; message?: string };
@@ -160,4 +168,19 @@ async function headWithLedger(
     const why = `the ledger's commit ${commit.slice(0, 7)} cannot be read now: ${message ?? String(error)}`;
     return { view: { kind: 'unknown', reason: 'LedgerUnavailable', message: why } };
   }
+}
+
+/** Who may not push to the branch may still move the ledger, and nothing tests where a Canary starts from: it must be of the branch's own history (S23). */
+async function leadsOn(
+  { source, state, signal }: SyncContext,
+  commit: string,
+  appliedCommit: string,
+): Promise<boolean> {
+  if (source.spec.ref.rewrite === 'allow') return true;
+  // Not to know costs several fetches.
+  const known = state.ledger?.leadOn ?? new Map<string, Ancestry>();
+  const pair = `${commit} ${appliedCommit}`;
+  const answer = known.get(pair) ?? (await state.repository.isDescendant(appliedCommit, commit, signal));
+  known.set(pair, answer);
+  return answer === 'yes';
 }

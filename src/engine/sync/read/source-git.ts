@@ -41,7 +41,7 @@ export function createSourceGit(
       const commits = new Map(state.ledger?.commits);
       if (commit === undefined) commits.delete(canaryKey);
       else commits.set(canaryKey, commit);
-      state.ledger = { commits };
+      state.ledger = { commits, leadOn: state.ledger?.leadOn ?? new Map() };
     },
     forge,
     wake,
