@@ -1,5 +1,7 @@
 /** What went wrong at the API server, in words the engine can decide by. */
 
+import { shorten } from '../api/limits.ts';
+
 /** Closed set of outcomes. `transient` and `timeout` may be tried again; the others need a person or newer input. */
 export type ApiErrorKind =
   | 'unauthorized'
@@ -271,7 +273,7 @@ function messageFor(
     ? 'the answer leads elsewhere; a proxy or login page may have answered in place of the API server'
     : 'no message from the server';
   const said = text(status.message) || reason || none;
-  return `${head} ${said}`.slice(0, maximumMessageLength);
+  return shorten(`${head} ${said}`, maximumMessageLength);
 }
 
 function fieldConflict(cause: Cause): FieldConflict[] {

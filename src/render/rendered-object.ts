@@ -24,6 +24,8 @@ export interface Origin {
 export interface RenderedObject {
   object: KubernetesObject;
   origin: Origin;
+  /** What was encrypted in Git or came from a Secret, and may be in it: whoever quotes the object must not show it (S31). */
+  secrets?: readonly string[];
 }
 
 /** Something a person must change in Git. No message holds a value of the file, because the file may hold a Secret (S31). */

@@ -5,6 +5,8 @@ import type { FolderFiles } from './build/process.ts';
 import { memoryTree, treeFile } from './memory-tree.test-support.ts';
 import { createRenderCache } from './render.ts';
 import { type FileProblem, formatProblem, type SourceFile } from './rendered-object.ts';
+import { decryptionWith } from './sops/decrypt.ts';
+import { sealedSecret, testKey } from './sops/sealed.test-support.ts';
 import { renderSource } from './source.ts';
 
 const source: Source = {
@@ -52,16 +54,17 @@ function renderer() {
     builds: createBuildCache(),
     cache: createRenderCache(),
   };
-  const render = (files: Record<string, string>, problems: readonly FileProblem[] = []) => {
+  const givenOf = (files: Record<string, string>, problems: readonly FileProblem[] = []) => {
     const own = Object.entries(files).filter(([path]) => path.startsWith('apps/') && /\.ya?ml$/.test(path));
     const selected = own.map(([path, text]): SourceFile => {
       const { oid, bytes } = treeFile(text);
       return { path, oid, bytes };
     });
-    const given = { folder: 'apps', files: selected, problems, tree: memoryTree(files) };
-    return renderSource(source, given, { ...shared, signal: new AbortController().signal });
+    return { folder: 'apps', files: selected, problems, tree: memoryTree(files) };
   };
-  return { kustomize, render };
+  const render = (files: Record<string, string>, problems?: readonly FileProblem[]) =>
+    renderSource(source, givenOf(files, problems), { ...shared, signal: new AbortController().signal });
+  return { kustomize, render, shared, givenOf };
 }
 
 test('one changed file in a monorepo of 1,000 applications renders one application', async () => {
@@ -124,6 +127,37 @@ test('a run that was cut short is not cached, so that it is tried again', async 
   const second = await render(monorepo(1));
   expect(second.isFleeting).toBe(false);
   expect(second.read.flatMap(({ problems }) => problems)).toEqual([]);
+});
+
+test('objects tell what of them was encrypted, also through kustomize and from the cache, or came from Secrets', async () => {
+  const { shared, givenOf } = renderer();
+  const files = {
+    'apps/plain.yaml': deployment('plain', 'app:1'),
+    'apps/keys.yaml': sealedSecret,
+    'apps/built/kustomization.yaml': 'resources: [keys.yaml]\n',
+    'apps/built/keys.yaml': sealedSecret,
+  };
+  const variables = { values: new Map([['host', 'db.internal']]), secrets: ['pa55word'], strict: false };
+  const decryption = await decryptionWith({ 'a.agekey': Buffer.from(testKey) });
+  const signal = new AbortController().signal;
+  const secretsBy = async (more: object) => {
+    const { read } = await renderSource(source, givenOf(files), { ...shared, signal, decryption, ...more });
+    const objects = read.flatMap((part) => part.objects);
+    return Object.fromEntries(objects.map(({ origin, secrets }) => [origin.file, secrets]));
+  };
+
+  const sealed = expect.arrayContaining(['hunter2']);
+  for (const _ of ['read', 'from the cache'])
+    expect(await secretsBy({})).toEqual({
+      'apps/plain.yaml': undefined,
+      'apps/keys.yaml': sealed,
+      'apps/built/kustomization.yaml': sealed,
+    });
+  expect(await secretsBy({ variables })).toEqual({
+    'apps/plain.yaml': ['pa55word'],
+    'apps/keys.yaml': expect.arrayContaining(['hunter2', 'pa55word']),
+    'apps/built/kustomization.yaml': expect.arrayContaining(['hunter2', 'pa55word']),
+  });
 });
 
 test('without the program the Source says which one it needs', async () => {

@@ -89,26 +89,41 @@ export async function renderSource(
   };
   const read: SourcePart[] = [
     { objects: [], problems: [...unread, ...problems, ...opened.problems, ...(excess ? [excess] : [])] },
-    ...(excess ? [] : plain.map((file) => renderer.cache.get(file) ?? renderFile(file, limits))),
-    ...results.map(({ built }, index) => ({
-      objects: [...built.objects],
+    ...(excess
+      ? []
+      : plain.map((file) => {
+          const { objects, problems } = renderer.cache.get(file) ?? renderFile(file, limits);
+          return { objects: withSecrets(objects, opened.secretsIn([file.path])), problems };
+        })),
+    ...results.map(({ built, files }, index) => ({
+      objects: withSecrets(built.objects, opened.secretsIn(files.keys())),
       problems: [...built.problems],
       isChart: units[index]?.program === 'helm',
     })),
   ];
-  const filled = renderer.variables
-    ? await withVariables(read, createSubstitution(renderer.variables, limits), {
-        lineOf,
-        signal: renderer.signal,
-      })
+  const { variables, signal } = renderer;
+  const filled = variables
+    ? await withVariables(read, createSubstitution(variables, limits), { lineOf, signal })
     : read;
   return {
-    read: filled.map((part) => ({ ...part, problems: part.problems.map(hide) })),
+    read: filled.map((part) => ({
+      ...part,
+      objects: withSecrets(part.objects, variables?.secrets),
+      problems: part.problems.map(hide),
+    })),
     outside: outsideOf(folder, results),
     renderedCount: readAnew + results.filter(({ isNew }) => isNew).length,
     isFleeting: results.some(({ built }) => built.isFleeting === true),
     lineOf,
   };
+}
+
+function withSecrets(objects: readonly RenderedObject[], secrets: readonly string[] = []): RenderedObject[] {
+  if (secrets.length === 0) return [...objects];
+  return objects.map((entry) => ({
+    ...entry,
+    secrets: entry.secrets ? [...entry.secrets, ...secrets] : secrets,
+  }));
 }
 
 /** Problems reported with the line of their field, for which the file is read again; the others have that of their object. */
@@ -131,10 +146,11 @@ async function withVariables(
   for (const part of parts) {
     const objects: RenderedObject[] = [];
     const problems = [...part.problems];
-    for (const { object, origin } of part.objects) {
+    for (const entry of part.objects) {
       await pause();
-      const result = substitution({ object });
-      if (result.object) objects.push({ object: result.object, origin });
+      const { origin } = entry;
+      const result = substitution(entry);
+      if (result.object) objects.push({ ...entry, object: result.object });
       else problems.push(...result.problems.map(({ path, message }) => problemAt(origin, path, message)));
     }
     filled.push({ ...part, objects, problems });

@@ -128,8 +128,8 @@ async function createSources(): Promise<void> {
   await createSource('broken', {}, { 'broken.yaml': broken });
   const data = { token: plant('Secret with data that is no base64') };
   await createSource('no-base64', {}, { 'bad.json': manifest('Secret', 'no-base64', { data }) });
-  bed.sandbox.fault(({ path, body }) =>
-    /\/(secrets\/(keys|bad|no-base64)|configmaps\/refused|deployments\/bad)$/.test(path)
+  bed.sandbox.fault(({ method, path, body }) =>
+    method === 'PATCH' && /\/(secrets\/(keys|bad|no-base64)|configmaps\/refused|deployments\/bad)$/.test(path)
       ? { code: 422, reason: 'Invalid', message: `refused: ${JSON.stringify(body)}` }
       : undefined,
   );
@@ -359,6 +359,10 @@ test('no planted secret is in anything that people read, whatever a server quote
       async () => condition(await source(), 'Ready')?.status === 'False',
       { seen: source, timeoutMs: 30_000 },
     );
+  }
+  for (const name of ['variables', 'number']) {
+    const source = await bed.get('holdfast.dev/v1alpha1', 'Source', name);
+    expect(condition(source, 'Ready')?.message).toMatch(/422 refused: .*\*\*\*/);
   }
   const key = bed.sandbox.store.get('/secrets', 'default', 'holdfast-key') as
     | { data?: Record<string, string> }

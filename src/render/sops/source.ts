@@ -9,6 +9,8 @@ interface DecryptedSource {
   readonly problems: readonly FileProblem[];
   readonly tree: Tree;
   readonly hide: (problem: FileProblem) => FileProblem;
+  /** What these files hold that was encrypted. */
+  readonly secretsIn: (paths: Iterable<string>) => readonly string[];
 }
 
 /** Decrypts files where they are read, so that every renderer sees content whose integrity was checked. Throws the signal's reason. */
@@ -19,11 +21,15 @@ export async function decrypted(
   { limits, signal }: { limits: RenderLimits; signal: AbortSignal },
 ): Promise<DecryptedSource> {
   const hiding = createHiding();
+  const secrets = new Map<string, readonly string[]>();
   const pause = createPause(signal);
   const open = async (path: string, bytes: Uint8Array) => {
     await pause();
     const opened = await decryption.open({ path, bytes }, limits, pause);
-    if (opened?.bytes) hiding.add(opened.secrets);
+    if (opened?.bytes) {
+      hiding.add(opened.secrets);
+      secrets.set(path, opened.secrets);
+    }
     return opened;
   };
   const problems: FileProblem[] = [];
@@ -63,6 +69,7 @@ export async function decrypted(
       },
     },
     hide: (problem) => ({ ...problem, message: hiding.hide(problem.message) }),
+    secretsIn: (paths) => [...paths].flatMap((path) => secrets.get(path) ?? []),
   };
 }
 

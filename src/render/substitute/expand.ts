@@ -11,6 +11,8 @@ export class ExpansionFault extends Error {
 /** The values of variables, and whether a missing one is an error. */
 export interface Variables {
   readonly values: ReadonlyMap<string, string>;
+  /** Those of them that come from Secrets. */
+  readonly secrets?: readonly string[];
   /** A missing variable without a default is a fault; otherwise it is empty. */
   readonly strict: boolean;
 }

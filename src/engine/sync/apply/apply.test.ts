@@ -24,15 +24,18 @@ const webhook = {
 };
 
 /** A cluster with these objects of the Source, and others that it does not hold yet; it refuses Deployments. */
-function refusing(members: readonly KubernetesObject[], others: readonly KubernetesObject[] = []) {
+function refusing(
+  members: readonly KubernetesObject[],
+  others: readonly KubernetesObject[] = [],
+  refusal = 'exceeded quota',
+) {
   const written: string[] = [];
   const cluster = {
     as: () => cluster,
     kindOf: async () => ({}),
     get: async () => undefined,
     async apply(object: KubernetesObject) {
-      if (object.kind === 'Deployment')
-        throw Object.assign(new Error('exceeded quota'), { kind: 'forbidden' });
+      if (object.kind === 'Deployment') throw Object.assign(new Error(refusal), { kind: 'forbidden' });
       written.push(objectKey(object));
       return object;
     },
@@ -59,6 +62,16 @@ test('a new webhook whose pods cannot come waits, so that it refuses nothing in 
   const { failures } = await applyAll(context, rest as never);
   expect(written).toEqual([]);
   expect(failures.map(({ reason }) => reason)).toEqual(['Forbidden', 'BackendNotApplied']);
+});
+
+test('what the API server quotes of a secret is not reported, nor its beginning at a cut', async () => {
+  const refusal = 'spec.host: Invalid value: "hunter2-long" (a webhook saw aHVudGVyMi1sb25n): it is hunter2…';
+  const { context } = refusing([], [], refusal);
+  const entries = rest.slice(1).map((entry) => ({ ...entry, secrets: ['hunter2-long', 'no'] }));
+  const { failures } = await applyAll(context, entries as never);
+  expect(failures.map(({ message }) => message)).toEqual([
+    'a.yaml:1: Deployment policies/policy: spec.host: Invalid value: "***" (a webhook saw ***): it is ***…',
+  ]);
 });
 
 test('one that is there already is kept as Git says', async () => {

@@ -2,6 +2,7 @@ import { sleep } from '../../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { formatOrigin, type RenderedObject } from '../../../render/rendered-object.ts';
+import { createHiding } from '../../../render/sops/decrypt.ts';
 import { EngineError, failureOf, isMissingRight } from '../../failure.ts';
 import type { ApplyFailure, ApplyResult, SourceParts, SyncContext } from '../context/context.ts';
 import type { SourceDrift } from '../scope/drift.ts';
@@ -38,7 +39,7 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
   signal.throwIfAborted();
   // In the order of the objects, whatever was answered first: what is the same at each poll is reported once.
   const failures = waves.flat().flatMap((object) => failed.get(object) ?? []);
-  return { ...outcome, failures, applied: rest.length - failures.length };
+  return { ...outcome, failures: withoutSecrets(failures, origins), applied: rest.length - failures.length };
 }
 
 /** What is there, but not this Source's to write. */
@@ -103,6 +104,19 @@ function failureFor(object: KubernetesObject, { entry, error, source, writer }: 
   const how = lacksRight && writer.kind === 'default' ? `; ${waysOut(source)}` : '';
   const said = `${place}${describe(object)}: ${message}${who}${how}`;
   return { reason, message: said, object, transient, lacksRight };
+}
+
+/** The API server and its webhooks may quote what they were sent. */
+function withoutSecrets(
+  failures: readonly ApplyFailure[],
+  origins: ReadonlyMap<KubernetesObject, RenderedObject>,
+): ApplyFailure[] {
+  const secretsIn = ({ object }: ApplyFailure) => origins.get(object)?.secrets;
+  const hiding = createHiding();
+  for (const secrets of new Set(failures.map(secretsIn))) if (secrets) hiding.add(secrets);
+  return failures.map((failure) =>
+    secretsIn(failure) ? { ...failure, message: hiding.hide(failure.message) } : failure,
+  );
 }
 
 /** A kind may become known a moment after its CRD was applied; so long one sync waits for all of them together. */

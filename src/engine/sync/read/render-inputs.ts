@@ -63,15 +63,19 @@ async function variablesOf(cluster: Pick<Cluster, 'get'>, source: Source): Promi
   const { substitute } = source.spec;
   if (!substitute) return undefined;
   const values = new Map<string, string>();
+  const secrets: string[] = [];
   for (const reference of variableObjects(source)) {
     const object = await cluster.get(reference);
     if (!object && !reference.optional)
       throw new EngineError('VariablesNotFound', `spec.substitute: there is no ${describe(reference)}`, true);
-    for (const [name, value] of object ? textsOf(object) : []) values.set(name, value.replaceAll('\n', ''));
+    const texts = object ? textsOf(object) : [];
+    const given = texts.map(([name, value]) => [name, value.replaceAll('\n', '')] as const);
+    for (const [name, value] of given) values.set(name, value);
+    if (reference.kind === 'Secret') secrets.push(...given.map(([, value]) => value));
   }
   for (const [name, value] of Object.entries(substitute.variables ?? {})) values.set(name, value);
   const strict = substitute.strict === true;
-  return values.size > 0 || strict ? { values, strict } : undefined;
+  return values.size > 0 || strict ? { values, secrets, strict } : undefined;
 }
 
 /**
