@@ -20,15 +20,16 @@ test('several failures are one, which a person must end as soon as one of them n
   const lasting = { reason: 'Forbidden', message: 'create Secret shop/web: forbidden', transient: false };
   expect(joinFailures([undefined, undefined])).toBeUndefined();
   expect(joinFailures([undefined, transient])).toBe(transient);
-  expect(joinFailures([transient, lasting])).toEqual({
+  expect(joinFailures([transient, { ...lasting, line: 'no Secret' }])).toEqual({
     reason: 'ServiceMissing',
     message: 'Service shop/web-canary is not there; create Secret shop/web: forbidden',
     transient: false,
+    line: 'no Secret',
   });
 });
 
 test('a failure that lasts for ten minutes is one that a person must end', () => {
-  const away = new EngineError('ApiUnavailable', 'the webhook is away', true);
+  const away = { reason: 'ApiUnavailable', message: 'the webhook is away', transient: true, line: 'away' };
   const nowMs = 1_000_000;
 
   expect(unlessLasting(away, { sinceMs: nowMs - 599_999, nowMs })).toBe(away);
@@ -37,5 +38,6 @@ test('a failure that lasts for ten minutes is one that a person must end', () =>
     reason: 'ApiUnavailable',
     message: 'the webhook is away',
     transient: false,
+    line: 'away',
   });
 });

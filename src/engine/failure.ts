@@ -7,6 +7,8 @@ export interface Failure {
   readonly message: string;
   /** A retry may succeed without anyone acting. */
   readonly transient: boolean;
+  /** What the status line says, where nothing goes on before it is over. */
+  readonly line?: string | undefined;
 }
 
 const reasons: Readonly<Record<string, { reason: string; transient: boolean }>> = {
@@ -46,7 +48,8 @@ export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Fail
   const [first] = found;
   if (!first || found.length === 1) return first;
   const message = found.map((failure) => failure.message).join('; ');
-  return { reason: first.reason, message, transient: found.every(({ transient }) => transient) };
+  const line = found.find((failure) => failure.line !== undefined)?.line;
+  return { reason: first.reason, message, transient: found.every(({ transient }) => transient), line };
 }
 
 /** What ends by itself does so within this time, such as an API server or a webhook that starts again. */
@@ -59,8 +62,8 @@ export function unlessLasting<Found extends Failure | undefined>(
 ): Found | Failure {
   const isLasting = sinceMs !== undefined && nowMs - sinceMs >= lastingMs;
   if (!failure?.transient || !isLasting) return failure;
-  const { reason, message } = failure;
-  return { reason, message, transient: false };
+  const { reason, message, line } = failure;
+  return { reason, message, transient: false, line };
 }
 
 /** For what is not as it was sent, or would not be: what is waited for never comes, and only a person can change that. */

@@ -488,3 +488,12 @@ describe.each(kinds)('%s: minReplicas cannot be restored at the end of a release
     expectRestored(model);
   });
 });
+
+it('a first release whose primary gets no scaler says what it waits for', () => {
+  const model = new Model({ analysis: steps } as never);
+  model.scale('HorizontalPodAutoscaler', 4);
+  Object.assign(model.scalers?.view ?? {}, { primary: undefined });
+  model.commit('a');
+  until(model, () => conditionOf(model.status, 'Stalled')?.status === 'True');
+  expect(model.status.message).toMatch(/: it has no copy of HorizontalPodAutoscaler podinfo yet;/);
+});

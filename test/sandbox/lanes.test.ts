@@ -266,6 +266,7 @@ test('without a finalizer nothing is taken over from a target that serves, since
   await otherTool(bed).apply(deployment('shop/web:1'), canary({ spec }));
   await bed.start();
   await untilReady('the refusal is told', 'Forbidden', /exceeded quota/);
+  expect((await status()).message).toContain('exceeded quota');
   await bed.pass(60_000);
   expect(await primaryImage(bed)).toBeUndefined();
   expect((await bed.get('apps/v1', 'Deployment', 'web'))?.spec).toMatchObject({ replicas: 2 });

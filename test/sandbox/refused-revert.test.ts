@@ -37,8 +37,9 @@ async function failUnderQuota(): Promise<() => void> {
 }
 
 const states = {
-  'while it is tried': ({ postPromotion, conditions }: CanaryStatus) =>
+  'while it is tried': ({ postPromotion, conditions, message }: CanaryStatus) =>
     postPromotion?.state === 'Reverting' &&
+    message?.includes('exceeded quota: small') === true &&
     conditions?.some(({ type, reason }) => type === 'Stalled' && reason === 'Forbidden') === true,
   'once it was given up': ({ postPromotion }: CanaryStatus) => postPromotion?.reason === 'LKGNotReady',
 };

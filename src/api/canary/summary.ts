@@ -123,10 +123,16 @@ export function whyFailed(status: CanaryStatus): string | undefined {
 /** The message of an object without a status. */
 export const notReconciled = 'not reconciled by Holdfast yet; holdfast check and holdfast events say why';
 
-/** What a person must fix before a Canary goes on; undefined: nothing, or its message already says it. */
+/** What must end before a Canary goes on, by a person if it is Stalled; undefined: nothing, or its message already says it. */
 export function whatStalls(object: KubernetesObject): string | undefined {
-  const stall = stallOf(canaryStatus(object));
-  return stall === undefined || messageOf(object).includes(stall) ? undefined : stall;
+  const status = canaryStatus(object);
+  const said = messageOf(object);
+  return [stallOf(status), whyNotReady(status)].find((text) => text !== undefined && !said.includes(text));
+}
+
+function whyNotReady(status: CanaryStatus): string | undefined {
+  const ready = conditionOf(status, 'Ready');
+  return ready?.status === 'False' ? ready.message : undefined;
 }
 
 /** What only a person can end; undefined: nothing stops the Canary. */
@@ -135,11 +141,13 @@ export function stallOf(status: CanaryStatus): string | undefined {
   return stalled?.status === 'True' ? stalled.message : undefined;
 }
 
-/** What is going on with a Canary, in one line. */
+/** What is going on with a Canary, in one line. The message of its status is cut there, so a condition Ready that holds it says more. */
 export function messageOf(object: KubernetesObject): string {
   const status = canaryStatus(object);
-  const ready = conditionOf(status, 'Ready');
-  return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
+  const { message, phase } = status;
+  const why = whyNotReady(status);
+  if (message === undefined) return why ?? (phase ? '' : notReconciled);
+  return why?.includes(message.replace(/…$/, '')) ? why : message;
 }
 
 /** What is going on with a Source. The message of its status is cut after one line, so a condition Ready that is False says more. */

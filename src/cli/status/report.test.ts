@@ -83,7 +83,7 @@ const held = canary('held', {
       type: 'Ready',
       status: 'False',
       reason: 'PrimaryNotReady',
-      message: 'pods of the primary are not ready',
+      message: 'the primary does not become ready; the canary serves everybody',
     },
   ],
   message: 'the primary does not become ready; the canary serves everybody; look at the pods of held-primary',
@@ -235,13 +235,23 @@ describe('status', () => {
     const unwatched = canary('unwatched', {
       conditions: [{ ...stalls, type: 'Ready', status: 'False', message: 'is its CRD installed?' }],
     });
-    const world = [stuck, unwatched];
+    const refused = {
+      ...stalls,
+      type: 'Ready',
+      status: 'False' as const,
+      message: `SetTraffic: ${'no '.repeat(60)}`,
+    };
+    const cut = canary('cut', { ...waiting, message: `${'no '.repeat(50)}…`, conditions: [refused] });
+    const beside = canary('beside', { ...waiting, conditions: [{ ...refused, message: 'MarkProven: no' }] });
+    const world = [stuck, unwatched, cut, beside];
 
     const list = (await lines({}, world)).join('\n');
     const one = (await lines({ name: 'stuck' }, world)).join('\n');
     const other = await lines({ name: 'unwatched' }, world);
 
     expect(list).toContain('Why: spec.x: must be y');
+    expect(list).toContain('Why: MarkProven: no');
+    expect((await lines({ name: 'cut' }, world)).join(' ')).toContain(refused.message.trim());
     expect(one).toContain('What stops it\n  spec.x: must be y');
     expect(other[1]).toBe('is its CRD installed?');
   });

@@ -82,7 +82,12 @@ export async function report(
   before = canary.status,
 ): Promise<Canary | undefined> {
   const observed = { ...undecided, ...before, ...observedAt(canary) };
-  const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
+  const { reason, message, transient, line = message } = failure;
+  const stopping = { reason, message, transient, line };
+  const status = withEngineConditions(canary, observed, {
+    failure: stopping,
+    nowMs: parts.clock.nowMs(),
+  });
   if (!isReported(before, failure)) emitFailure(parts, canary, failure);
   try {
     return await writeStatus(parts, canary, status);

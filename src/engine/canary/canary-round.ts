@@ -130,10 +130,10 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const context = { parts, observation, changed };
   const acted = await performAll(context, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
-  const failure = unlessLasting(
-    joinFailures([refused, intent.failure, joinActionFailures(acted.failures, inPlace)]),
-    { sinceMs: before.failingSinceMs, nowMs: observation.world.nowMs },
-  );
+  const failure = unlessLasting(joinFailures([refused, intent.failure, joinActionFailures(acted, inPlace)]), {
+    sinceMs: before.failingSinceMs,
+    nowMs: observation.world.nowMs,
+  });
   const canary = intent.written ?? round.inForce.canary;
   if (!failure && decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
     return { canary, again: false, isFinalized: true };

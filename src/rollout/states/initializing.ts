@@ -100,12 +100,15 @@ function ledgerEvent(
 
 function wait(context: Context, head: ReleaseView, run: Run): Effects {
   const fallback = context.head;
-  const message = `waiting for the primary to run ${describeRelease(head)}: ${whyNotReady(context.world.primary)}`;
+  const { scaler, primary } = context.world;
+  const why =
+    scaler && !scaler.primary ? `it has no copy of ${scaler.kind} ${scaler.name} yet` : whyNotReady(primary);
+  const message = `waiting for the primary to run ${describeRelease(head)}: ${why}`;
   const leftMs = context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
   if (leftMs > 0) return combine(note('Initializing', message), wake(leftMs));
   if (!fallback || fallback.digest === head.digest) return stall('PrimaryNotReady', message);
-  const why = `the ledger's ${describeRelease(head)} does not become ready; the primary continues with head`;
-  return combine(emit('Warning', 'LedgerUnavailable', why), firstWrite(context, fallback));
+  const given = `the ledger's ${describeRelease(head)} does not become ready; the primary continues with head`;
+  return combine(emit('Warning', 'LedgerUnavailable', given), firstWrite(context, fallback));
 }
 
 /** The primary is ready: it gets Services and traffic, then the target is scaled to zero, then the release is the first proven one. */

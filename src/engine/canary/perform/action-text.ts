@@ -1,4 +1,4 @@
-import type { Action } from '../../../rollout/outcome.ts';
+import { type Action, laneOf } from '../../../rollout/outcome.ts';
 import { type Failure, joinFailures } from '../../failure.ts';
 
 /** What an action does, in a few words for people who look before it is done. `inPlace`: both sides are pods of one workload. */
@@ -81,13 +81,23 @@ export interface ActionFailure {
   readonly failure: Failure;
 }
 
-/** All failures as one: each action with what it was about, and why it failed. */
+/** All failures as one: each action with what it was about, and why it failed. Its line is that of the first which keeps the rollout from going on. */
 export function joinActionFailures(
-  failures: readonly ActionFailure[],
+  { failures, undone }: { readonly failures: readonly ActionFailure[]; readonly undone: readonly Action[] },
   inPlace: boolean,
 ): Failure | undefined {
-  const each = failures.map(({ action, failure: { reason, message, transient } }) => {
-    return { reason, message: `${action.type} (${describeAction(action, inPlace)}): ${message}`, transient };
+  const stopping = undone.some(isOfRollout)
+    ? (failures.find(({ action }) => isOfRollout(action)) ?? failures[0])
+    : undefined;
+  const each = failures.map((one) => {
+    const { reason, message, transient } = one.failure;
+    const whole = `${one.action.type} (${describeAction(one.action, inPlace)}): ${message}`;
+    return { reason, message: whole, transient, ...(one === stopping ? { line: message } : {}) };
   });
   return joinFailures(each);
+}
+
+/** Not only bookkeeping or upkeep, beside which a rollout goes on. */
+function isOfRollout(action: Action): boolean {
+  return laneOf(action) === 'safety' || laneOf(action) === 'teardown';
 }

@@ -97,16 +97,25 @@ test('nothing is let go after anything failed', () => {
 test('people are told of each action that failed, and why', () => {
   const refused = failureOf(Object.assign(new Error('create Secret shop/web: quota'), { kind: 'forbidden' }));
   const missing = new EngineError('ServiceMissing', 'Service shop/web-canary is not there', true);
-  expect(joinActionFailures([], false)).toBeUndefined();
-  const both = joinActionFailures(
-    [
-      { action: traffic, failure: missing },
-      { action: reject, failure: refused },
-    ],
-    false,
-  );
-  expect(both).toMatchObject({ reason: 'ServiceMissing', transient: false });
+  const failures = [
+    { action: traffic, failure: missing },
+    { action: reject, failure: refused },
+  ];
+  expect(joinActionFailures({ failures: [], undone: [] }, false)).toBeUndefined();
+  const both = joinActionFailures({ failures, undone: [traffic, reject] }, false);
+  expect(both).toMatchObject({ reason: 'ServiceMissing', transient: false, line: missing.message });
   expect(both?.message).toBe(
     'SetTraffic (traffic: 100 % primary, 0 % canary): Service shop/web-canary is not there; Reject (release v1:b is rejected: ChecksFailed): create Secret shop/web: quota',
   );
+});
+
+test('the status line is that of the first failure which keeps the rollout from going on', () => {
+  const refused = new EngineError('Forbidden', 'create Secret shop/web: quota');
+  const of = (action: Action, ...left: readonly Action[]) =>
+    joinActionFailures({ failures: [{ action, failure: refused }], undone: [action, ...left] }, false)?.line;
+
+  expect(of(reject)).toBeUndefined();
+  expect(of(record('v1:b'))).toBeUndefined();
+  expect(of(record('v1:b'), canary(2))).toBe(refused.message);
+  expect(of(farewell)).toBe(refused.message);
 });

@@ -4,7 +4,7 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Condition } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import type { Action } from '../../../rollout/outcome.ts';
-import { EngineError } from '../../failure.ts';
+import { EngineError, type Failure } from '../../failure.ts';
 import { mergePatchOf } from '../../status-patch.ts';
 import { withRemainingChanges } from '../context/reproduction.ts';
 import { keepsStatus, withoutUndone } from '../perform/order.ts';
@@ -77,6 +77,35 @@ test('a release that only a person can continue is not Reconciling, which kstatu
     { type: 'Stalled', status: 'False' },
   ]);
 });
+
+test.each([
+  { failed: 'for now', transient: true, action: 'what failed is tried again' },
+  { failed: 'for good', transient: false, action: undefined },
+])(
+  'the status line is what failed $failed, and not what would go on, unless a person was called',
+  ({ transient, action }) => {
+    const status = {
+      ...decided(firstMs),
+      message: 'reverting to 1a2b3c4',
+      next: { action: 'the next check' },
+    };
+    const [ready, stalled] = status.conditions as [Condition, Condition];
+    const called = { ...status, conditions: [ready, { ...stalled, status: 'True' as const }] };
+    const stopping = { ...failure, message: failure.message, transient, line: 'x'.repeat(200) };
+    const of = (before: CanaryStatus, cause: Failure) => {
+      const options = { failure: cause, isDecided: true, nowMs: firstMs };
+      const { message, next } = withEngineConditions(canary({}), before, options);
+      return { message, action: next?.action };
+    };
+
+    expect(of(status, stopping)).toEqual({ message: `${'x'.repeat(159)}…`, action });
+    for (const [before, cause] of [
+      [called, stopping],
+      [status, failure],
+    ] as const)
+      expect(of(before, cause)).toEqual({ message: 'reverting to 1a2b3c4', action: 'the next check' });
+  },
+);
 
 test('what else the core found meanwhile is written, with its time', () => {
   const first = withEngineConditions(canary({}), decided(firstMs), { failure, nowMs: firstMs });

@@ -2,6 +2,7 @@ import { packStatus, unpackStatus, withShortCommit } from '../../../api/canary/b
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce, writtenCondition } from '../../../api/canary/status.ts';
 import { applyCrds, type Condition, conditionOf, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import { limits, shorten } from '../../../api/limits.ts';
 import type { EventNews } from '../../../contracts/cluster.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
@@ -76,32 +77,51 @@ export function withEngineConditions(
   conditions = withoutCondition(conditions, foreignControllerCondition);
   if (written === 'absent') conditions = withoutCondition(conditions, writtenCondition);
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
-  const live = canary.status?.conditions;
-  if (failure) conditions = withFailure(conditions, { failure, live, at, isDecided }, nowMs);
-  if (conditions === status.conditions || conditions.length === 0) return status;
-  const reported = { ...status, conditions: [...conditions] };
+  const found = conditions === status.conditions ? status : { ...status, conditions: [...conditions] };
+  return failure ? withFailure(canary, found, { failure, isDecided, nowMs }) : found;
+}
+
+/** With a failure in the place of the core's Ready and Stalled, and of its line where that would say what goes on. */
+function withFailure(
+  canary: Canary,
+  status: CanaryStatus,
+  { failure, isDecided, nowMs }: { failure: Failure; isDecided: boolean; nowMs: number },
+): CanaryStatus {
+  const { conditions = [] } = status;
+  // A failure does not answer what a person was called for: were Stalled False meanwhile, each look would call again.
+  const isCalled = conditionOf(status, 'Stalled')?.status === 'True' && (isDecided || failure.transient);
+  const over = { failure, live: canary.status?.conditions, at: observedAt(canary), isCalled };
+  const reported = {
+    ...(isCalled ? status : withLine(status, failure)),
+    conditions: failedConditions(conditions, over, nowMs),
+  };
   const { lastTransitionTime } = canary.status ?? {};
-  if (!failure || lastTransitionTime === undefined) return reported;
+  if (lastTransitionTime === undefined) return reported;
   // The core gave other conditions than those of the failure, so that it found a transition each time: where nothing else is new, its time stays.
   const unmoved = { ...reported, lastTransitionTime };
   return mergePatchOf(withoutSpecInForce(canary.status ?? {}), unmoved) === undefined ? unmoved : reported;
 }
 
-function withFailure(
+/** What would go on otherwise is not said where it does not. */
+function withLine(status: CanaryStatus, { line, transient }: Failure): CanaryStatus {
+  if (line === undefined) return status;
+  const { next: _, ...rest } = status;
+  const next = transient ? { next: { action: 'what failed is tried again' } } : {};
+  return { ...rest, ...next, message: shorten(line, limits.messageCharacters) };
+}
+
+function failedConditions(
   before: readonly Condition[],
-  { failure, live, at, isDecided }: FailureOver,
+  { failure, live, at, isCalled }: FailureOver,
   nowMs: number,
 ): Condition[] {
   const { reason, message, transient } = failure;
-  // A failure does not answer what a person was called for: were Stalled False meanwhile, each look would call again.
-  const isStalled =
-    conditionOf({ conditions: before }, 'Stalled')?.status === 'True' && (isDecided || transient);
   const ready = { type: 'Ready', status: 'False' as const, reason, message, ...at };
   const stalled = { ...ready, type: 'Stalled', status: transient ? ('False' as const) : ('True' as const) };
   // For kstatus what is Reconciling is not stalled.
   const isReconciling = conditionOf({ conditions: before }, 'Reconciling')?.status === 'True';
   const stopped = !transient && isReconciling ? [{ ...ready, type: 'Reconciling' }] : [];
-  return [ready, ...(isStalled ? [] : [stalled]), ...stopped].reduce<Condition[]>(
+  return [ready, ...(isCalled ? [] : [stalled]), ...stopped].reduce<Condition[]>(
     (conditions, news) => {
       const now = conditionOf({ conditions: live }, news.type);
       const others = now ? conditions.map((one) => (one.type === news.type ? now : one)) : conditions;
@@ -116,7 +136,8 @@ interface FailureOver {
   readonly failure: Failure;
   readonly at: { readonly observedGeneration?: number };
   readonly live: readonly Condition[] | undefined;
-  readonly isDecided: boolean;
+  /** A person was called for something else. */
+  readonly isCalled: boolean;
 }
 
 /**
