@@ -34,6 +34,11 @@ test('a failure that lasts for ten minutes is one that a person must end', () =>
 
   expect(unlessLasting(away, { sinceMs: nowMs - 599_999, nowMs })).toBe(away);
   expect(unlessLasting(away, { sinceMs: undefined, nowMs })).toBe(away);
+  const stalled = (status: 'True' | 'False', reason: string) =>
+    unlessLasting(away, { sinceMs: undefined, nowMs, stalled: { status, reason } }).transient;
+  expect([stalled('True', away.reason), stalled('False', away.reason), stalled('True', 'Other')]).toEqual([
+    ...[false, true, true],
+  ]);
   expect(unlessLasting(away, { sinceMs: nowMs - 600_000, nowMs })).toEqual({
     reason: 'ApiUnavailable',
     message: 'the webhook is away',

@@ -1,5 +1,7 @@
 /** Errors as the engine reports them: who must act, and whether trying again can help. */
 
+import type { Condition } from '../api/kubernetes.ts';
+
 /** What kind of failure an adapter's error is. Adapters give errors a `kind`; anything else is Unexpected. */
 export interface Failure {
   /** CamelCase, fit for a condition's reason. */
@@ -55,13 +57,26 @@ export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Fail
 /** What ends by itself does so within this time, such as an API server or a webhook that starts again. */
 const lastingMs = 600_000;
 
-/** One for which nobody should wait any longer, as of a webhook that was removed and whose configuration was left, counts as one that a person must end. */
+/**
+ * One for which nobody should wait any longer, as of a webhook that was removed and whose configuration was left, counts as one that a person must end.
+ * Time is that of this process (S30); what another one has found lasting stays so.
+ */
 export function unlessLasting<Found extends Failure | undefined>(
   failure: Found,
-  { sinceMs, nowMs }: { readonly sinceMs: number | undefined; readonly nowMs: number },
+  {
+    sinceMs,
+    nowMs,
+    stalled,
+  }: {
+    readonly sinceMs: number | undefined;
+    readonly nowMs: number;
+    readonly stalled?: Pick<Condition, 'status' | 'reason'> | undefined;
+  },
 ): Found | Failure {
-  const isLasting = sinceMs !== undefined && nowMs - sinceMs >= lastingMs;
-  if (!failure?.transient || !isLasting) return failure;
+  if (!failure?.transient) return failure;
+  const isKnown = stalled?.status === 'True' && stalled.reason === failure.reason;
+  const isLasting = isKnown || (sinceMs !== undefined && nowMs - sinceMs >= lastingMs);
+  if (!isLasting) return failure;
   const { reason, message, line } = failure;
   return { reason, message, transient: false, line };
 }

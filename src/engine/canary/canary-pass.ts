@@ -1,6 +1,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { awaitsFinalizer } from '../../api/flagger.ts';
 import {
+  conditionOf,
   type KubernetesObject,
   namespacedName,
   type ObjectReference,
@@ -91,7 +92,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       if (isStale(error) && !isRefusal) return refresh(parts, object);
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(key, read.canary, failure);
-      const noted = failures.note(key, failure);
+      const noted = failures.note(key, failure, read.canary);
       await reportUndecided(parts, read.canary, joinFailures([read.invalid, noted]) ?? noted);
       throw error;
     }
@@ -117,7 +118,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const { canary, failure } = end;
     // Its status alone may change with each pod that becomes ready.
     if (end.wrote !== undefined) pace.wrote(key, end.wrote);
-    if (failure) failures.note(key, failure);
+    if (failure) failures.note(key, failure, canary);
     else for (const known of [failures, waits]) known.delete(key);
     if (end.isFinalized) return noteFinalized(canary);
     if (failure && awaitsFinalizer(canary) && (!end.wrote || deletions.isOverdue(key, canary)))
@@ -137,11 +138,11 @@ function createFailures({ clock }: Pick<CanaryParts, 'clock'>) {
       return { failure, failingSinceMs: sinceMs };
     },
     /** Gives it back, as it counts after that time. */
-    note(key: string, failure: Failure): Failure {
+    note(key: string, failure: Failure, { status }: Pick<Canary, 'status'>): Failure {
       const nowMs = clock.nowMs();
       const sinceMs = known.get(key)?.sinceMs ?? nowMs;
       known.set(key, { failure, sinceMs });
-      return unlessLasting(failure, { sinceMs, nowMs });
+      return unlessLasting(failure, { sinceMs, nowMs, stalled: conditionOf(status, 'Stalled') });
     },
     delete: (key: string) => known.delete(key),
   };

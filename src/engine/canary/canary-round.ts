@@ -3,6 +3,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import {
+  conditionOf,
   describe,
   type KubernetesObject,
   namespacedName,
@@ -133,6 +134,7 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const failure = unlessLasting(joinFailures([refused, intent.failure, joinActionFailures(acted, inPlace)]), {
     sinceMs: before.failingSinceMs,
     nowMs: observation.world.nowMs,
+    stalled: conditionOf(round.inForce.canary.status, 'Stalled'),
   });
   const canary = intent.written ?? round.inForce.canary;
   if (!failure && decision.actions.some(({ type }) => type === 'RemoveFinalizer'))

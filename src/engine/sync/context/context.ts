@@ -257,6 +257,8 @@ export interface SourceState {
   untold?: Failure | undefined;
   /** When it is Stalled if nothing happens. */
   stalledAtMs?: number | undefined;
+  /** On the clock of this process, since that of the one before may have been off by a day (S30); undefined: it is Ready, or not known yet. */
+  notReadySinceMs?: number | undefined;
   /** The alert of that, since the API server may have taken what it gave no answer to. */
   owed?: Incident | undefined;
   /** Fields of the status that the installed CRD dropped last. */

@@ -15,14 +15,11 @@ it.each([
 
 describe('a Source is Stalled', () => {
   const nowMs = Date.parse('2026-01-01T12:00:00Z');
-  const notReady = (reason: string, lastTransitionTime: string) =>
-    [
-      { status: 'False', reason, message: 'it says' },
-      { type: 'Ready', status: 'False', reason, message: 'it says', lastTransitionTime },
-    ] as const;
-  const stalled = (reason: string, since: string, failures: readonly object[] = []) => {
-    const [ready, before] = notReady(reason, since);
-    return stalledNews(ready, { result: { failures } as never }, before, nowMs);
+  const before = { type: 'Stalled', status: 'True', reason: 'NotFound', message: 'it said' } as const;
+  const stalled = (reason: string, since: string, failures: readonly object[] = [], was?: typeof before) => {
+    const ready = { status: 'False', reason, message: 'it says' } as const;
+    const state = { result: { failures } as never, notReadySinceMs: Date.parse(since) };
+    return stalledNews(ready, state, was, nowMs);
   };
 
   it('at once where its spec is invalid, which nothing polls', () => {
@@ -54,8 +51,14 @@ describe('a Source is Stalled', () => {
     },
   );
 
+  it('at once where it was before another process took over', () => {
+    expect(stalled('Unauthorized', '2026-01-01T11:59:59Z', [], before)).toMatchObject({
+      reason: 'Unauthorized',
+    });
+    expect(stalled('Unreachable', '2026-01-01T11:59:59Z', [], before)).toBeUndefined();
+  });
+
   it('never while it is Ready, or about to be', () => {
-    const [, before] = notReady('Unauthorized', '2026-01-01T08:00:00Z');
     for (const status of ['True', 'Unknown'] as const)
       expect(stalledNews({ status, reason: 'Unauthorized', message: '' }, {}, before, nowMs)).toBeUndefined();
   });

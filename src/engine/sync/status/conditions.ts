@@ -7,7 +7,6 @@ import {
   namespacedName,
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { sinceMs } from '../../../api/time.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { ApplyResult, PruneResult, SourceContext, SourceState } from '../context/context.ts';
 import { approveCommand, hashOf } from '../poll/approvals.ts';
@@ -68,26 +67,27 @@ const stalledAfterMs = 300_000;
  */
 export function stalledNews(
   ready: News,
-  { result }: Pick<SourceState, 'result'>,
+  { result, notReadySinceMs }: Pick<SourceState, 'result' | 'notReadySinceMs'>,
   before: Condition | undefined,
   nowMs: number,
 ): News | undefined {
   if (ready.status !== 'False') return undefined;
-  const lastedMs = before?.status === 'False' ? sinceMs(nowMs, before.lastTransitionTime) : 0;
-  const isLong = lastedMs >= stalledAfterMs && endsByPeople(ready.reason, result);
-  return ready.reason === 'InvalidSpec' || isLong ? { ...ready, status: 'True' } : undefined;
+  const lastedMs = notReadySinceMs === undefined ? 0 : nowMs - notReadySinceMs;
+  // What another process has found stays.
+  const isLong = before?.status === 'True' || lastedMs >= stalledAfterMs;
+  const isStalled = ready.reason === 'InvalidSpec' || (isLong && endsByPeople(ready.reason, result));
+  return isStalled ? { ...ready, status: 'True' } : undefined;
 }
 
 /** When a Source with these conditions is Stalled if nothing happens; undefined: it is, or will not be. */
 export function stalledAtMs(
   conditions: readonly Condition[],
-  { result }: Pick<SourceState, 'result'>,
-  nowMs: number,
+  { result, notReadySinceMs }: Pick<SourceState, 'result' | 'notReadySinceMs'>,
 ): number | undefined {
   const ready = conditionOf({ conditions }, 'Ready');
   const waits = ready?.status === 'False' && !conditionOf({ conditions }, 'Stalled');
-  return waits && endsByPeople(ready.reason, result)
-    ? nowMs + stalledAfterMs - sinceMs(nowMs, ready.lastTransitionTime)
+  return waits && notReadySinceMs !== undefined && endsByPeople(ready.reason, result)
+    ? notReadySinceMs + stalledAfterMs
     : undefined;
 }
 

@@ -61,7 +61,7 @@ function sourceStatus(
   ]);
   const found: Array<[string, News | undefined]> = [
     ['Ready', ready],
-    ['Stalled', stalledNews(ready, state, conditionOf(source.status, 'Ready'), nowMs)],
+    ['Stalled', stalledNews(ready, state, conditionOf(source.status, 'Stalled'), nowMs)],
     ['Fetched', fetched],
     ['Verified', verifiedNews(source, state)],
     ['Rendered', rendered],
@@ -111,7 +111,9 @@ async function writeNow(context: SourceContext, watch: SourceWatch | undefined):
   if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
-  state.stalledAtMs = stalledAtMs(next.conditions ?? [], state, parts.clock.nowMs());
+  const isNotReady = conditionOf(next, 'Ready')?.status === 'False';
+  state.notReadySinceMs = isNotReady ? (state.notReadySinceMs ?? parts.clock.nowMs()) : undefined;
+  state.stalledAtMs = stalledAtMs(next.conditions ?? [], state);
   state.untold = undefined;
   const incident = newsOfSource(source, next, parts.clock.nowMs()) ?? owedOf(source, state);
   state.owed = undefined;
