@@ -2,6 +2,8 @@ import { afterEach, expect, test } from 'vitest';
 import { packStatus } from '../../api/canary/bookkeeping.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { GitError } from '../../git/errors.ts';
+import { ForgeError } from '../../providers/forges/errors.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';
 import { createGitWriter, type GitWriter } from './git-writer.ts';
@@ -102,6 +104,19 @@ test('what cannot be set is tried again with growing pauses, whatever else chang
   }
   const start = asked[0] ?? 0;
   expect(asked.map((at) => Math.round((at - start) / 1000))).toEqual([0, 2, 6, 14, 30, 62]);
+});
+
+test.each([
+  ['Git', new GitError('Unreachable', 'the server answered 429', undefined, 90_000)],
+  ['a forge', new ForgeError('Unavailable', 'the forge answered 429', { retryAfterMs: 90_000 })],
+])('a pause that %s asks for is kept, whatever else changes', async (_, error) => {
+  const { clock, says, asked } = world(() => Promise.reject(error));
+  for (let seconds = 0; seconds < 100; seconds += 1) {
+    await says(first, 'Succeeded');
+    await clock.advance(1_000);
+  }
+  const start = asked[0] ?? 0;
+  expect(asked.map((at) => Math.round((at - start) / 1000))).toEqual([0, 90]);
 });
 
 test('the status of a commit that another one took the place of does not stay pending, though the forge failed then', async () => {

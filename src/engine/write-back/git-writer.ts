@@ -213,13 +213,14 @@ async function writeOne(
   if (refused) return refused;
   const before = memory.waiting.get(id);
   if (before && clock.nowMs() < before.notBeforeMs) return before.problem;
-  const problem = await attempt(memory, write, request);
+  const failed = await attempt(memory, write, request);
   memory.waiting.delete(id);
-  if (!problem || ending.abort.signal.aborted) return undefined;
+  if (!failed || ending.abort.signal.aborted) return undefined;
+  const { pauseMs = 0, ...problem } = failed;
   log.warn({ canary: key, write: id, reason: problem.reason }, problem.message);
   if (givenUp(memory, id, request)) return problem;
   const failures = (before?.failures ?? 0) + 1;
-  const retryMs = Math.min(maximumRetryMs, firstRetryMs * 2 ** (failures - 1));
+  const retryMs = Math.max(pauseMs, Math.min(maximumRetryMs, firstRetryMs * 2 ** (failures - 1)));
   memory.waiting.set(id, { failures, notBeforeMs: clock.nowMs() + retryMs, problem });
   return problem;
 }

@@ -18,6 +18,8 @@ import type { ConditionNews } from '../status-patch.ts';
 export interface Problem {
   readonly reason: 'GitRefused' | 'GitUnavailable' | 'RevertByHand';
   readonly message: string;
+  /** For so long the server wants no further try. */
+  readonly pauseMs?: number | undefined;
 }
 
 /** One write: what it is called for counting, and how it is done; the result says what is in Git then. */
@@ -90,7 +92,9 @@ export async function attempt(memory: Memory, write: Write, request: string): Pr
     return undefined;
   } catch (error) {
     const { message } = failureOf(error);
-    if (!isRefusal(error)) return { reason: 'GitUnavailable', message };
+    // Errors of Git and of forges carry the time that the server asked for.
+    const { pauseMs, retryAfterMs = pauseMs } = (error ?? {}) as { pauseMs?: number; retryAfterMs?: number };
+    if (!isRefusal(error)) return { reason: 'GitUnavailable', message, pauseMs: retryAfterMs };
     const tries = timesRefused(memory, write.id, request) + 1;
     memory.records = withGitRecord(memory.records, refusalRecord(write.id, request, tries));
     if (tries < maximumTries) return { reason: 'GitUnavailable', message };
