@@ -193,9 +193,10 @@ function wordsIn(value: unknown, depth = 0): string {
       .map((one) => wordsIn(one, depth + 1))
       .filter(Boolean)
       .join('; ');
-  const { errorType, code, error, errors, message } = value as Record<string, unknown>;
-  const kind = [errorType, code].find((one) => typeof one === 'string');
-  const said = [error, errors, message].map((one) => wordsIn(one, depth + 1)).filter(Boolean);
+  // AWS writes `__type` with a namespace, and `message` or `Message`.
+  const { errorType, code, __type, error, errors, message, Message } = value as Record<string, unknown>;
+  const kind = [errorType, code, __type].find((one) => typeof one === 'string')?.replace(/^.*#/, '');
+  const said = [error, errors, message, Message].map((one) => wordsIn(one, depth + 1)).filter(Boolean);
   return said.length === 0 ? '' : [kind, ...said].filter(Boolean).join(': ');
 }
 

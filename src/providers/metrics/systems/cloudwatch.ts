@@ -6,21 +6,21 @@ import { askedMs, newestReading, onlyOne } from '../points.ts';
 import { failedReading, jsonIn, type MetricRequest } from '../provider.ts';
 import { below, restProvider } from '../rest.ts';
 
+const messagesSchema = z.array(z.object({ Value: z.string().nullish() })).nullish();
 const answerSchema = z.object({
+  /** Of the whole request, such as that too many metrics match: the results are of the others. */
+  Messages: messagesSchema,
   MetricDataResults: z.array(
     z.object({
       /** Seconds at which a period begins. */
       Timestamps: z.array(z.number()).default([]),
       Values: z.array(z.union([z.number(), z.string(), z.null()])).default([]),
       StatusCode: z.string().nullish(),
-      Messages: z.array(z.object({ Value: z.string().nullish() })).nullish(),
+      Messages: messagesSchema,
     }),
   ),
 });
 const querySchema = z.array(z.record(z.string(), z.unknown())).min(1).max(100);
-
-/** Points of one answer; Flagger's number. */
-const mostPoints = 20;
 
 /** Its entry of the table. The query is a JSON array of MetricDataQuery, of which one returns data. */
 export const cloudwatch = restProvider({
@@ -36,7 +36,7 @@ export const cloudwatch = restProvider({
       // Of two periods one is complete.
       StartTime: Math.floor((nowMs - Math.max(askedMs(request), 2 * periodMsOf(request))) / 1_000),
       EndTime: Math.floor(nowMs / 1_000),
-      MaxDatapoints: mostPoints,
+      // No MaxDatapoints: the points that an expression adds up would count, too.
       ScanBy: 'TimestampDescending',
     });
     const url = below(base, '/');
@@ -48,13 +48,15 @@ export const cloudwatch = restProvider({
     const unsigned = { url, service: 'monitoring', region, headers, body };
     return { url, method: 'POST', headers: await signed(unsigned, keys, nowMs), body };
   },
-  reading: ({ MetricDataResults }, request) =>
+  reading: ({ MetricDataResults, Messages: general }, request) =>
     onlyOne(MetricDataResults, '"ReturnData": false of all but one', (only) => {
       const { Timestamps, Values, StatusCode, Messages } = only;
-      // More of it is on a next page, with older points.
-      if (StatusCode && StatusCode !== 'Complete' && StatusCode !== 'PartialData')
+      const said = [...(Messages ?? []), ...(general ?? [])][0]?.Value;
+      if (StatusCode === 'PartialData' || general?.length)
+        return failedReading(shorten(`the answer is not complete: ${said ?? StatusCode}`, 200));
+      if (StatusCode && StatusCode !== 'Complete')
         return failedReading(
-          shorten(`the query failed: ${[StatusCode, Messages?.[0]?.Value].filter(Boolean).join(': ')}`, 200),
+          shorten(`the query failed: ${[StatusCode, said].filter(Boolean).join(': ')}`, 200),
         );
       const points = Timestamps.map((seconds, index) => ({ atMs: seconds * 1_000, value: Values[index] }));
       return newestReading(points, request, periodMsOf(request));

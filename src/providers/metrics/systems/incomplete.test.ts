@@ -42,22 +42,25 @@ function readingOf(provider: MetricProvider, answer: object) {
   return provider.query(request, { send });
 }
 
-test.each(['Forbidden', 'InternalError'])(
-  'CloudWatch answers 200 with %s: that is the reason told',
-  async (code) => {
-    const failed = {
-      Id: 'e1',
-      StatusCode: code,
-      Timestamps: [],
-      Values: [],
-      Messages: [{ Value: 'no right' }],
-    };
-    expect(await readingOf(cloudwatch, { MetricDataResults: [failed] })).toEqual({
-      kind: 'error',
-      detail: `the query failed: ${code}: no right`,
-    });
-  },
-);
+const limited = { Value: 'Maximum number of allowed metrics exceeded' };
+
+test.each([
+  [
+    { StatusCode: 'Forbidden', Messages: [{ Value: 'no right' }] },
+    {},
+    'the query failed: Forbidden: no right',
+  ],
+  [{ StatusCode: 'InternalError' }, {}, 'the query failed: InternalError'],
+  [{ StatusCode: 'PartialData' }, {}, 'the answer is not complete: PartialData'],
+  [{}, { Messages: [limited] }, `the answer is not complete: ${limited.Value}`],
+])('CloudWatch answers 200 with %j and %j: that is the reason told', async (result, answer, detail) => {
+  const whole = { Id: 'e1', StatusCode: 'Complete', Timestamps: [nowMs / 1_000 - 60], Values: [0] };
+  const complete = { MetricDataResults: [whole], Messages: [] };
+  const failed = { ...complete, MetricDataResults: [{ ...whole, ...result }], ...answer };
+
+  expect(await readingOf(cloudwatch, complete)).toEqual({ kind: 'value', value: 0 });
+  expect(await readingOf(cloudwatch, failed)).toEqual({ kind: 'error', detail });
+});
 
 test('CloudWatch has a complete period also where that is longer than ten intervals', async () => {
   const period = 600;

@@ -311,7 +311,6 @@ const cloudwatch: MetricDouble = {
         MetricDataQueries: cloudwatchQueries,
         StartTime: nowSeconds - 600,
         EndTime: nowSeconds,
-        MaxDatapoints: 20,
         ScanBy: 'TimestampDescending',
       }),
   isLetIn: (asked, secret) =>
@@ -334,7 +333,7 @@ const cloudwatch: MetricDouble = {
     return MetricDataResults && json({ MetricDataResults, Messages: [] });
   },
   tellsTime: true,
-  problem: (words) => json({ __type: 'com.amazon.coral.service#ValidationError', message: words }),
+  problem: (words) => json({ __type: 'com.amazon.coral.service#ValidationError', Message: words }),
 };
 
 /** Signature Version 4, step by step as AWS describes it. */
