@@ -101,6 +101,15 @@ describe('errorFromStatus', () => {
     expect(errorFromStatus(deployment, 422, body)).toMatchObject({ isImmutable });
   });
 
+  it('repeats the lines of a policy engine as one, and cuts no character in two', () => {
+    const why = `admission webhook "validate.kyverno.svc-fail" denied the request: \n\nresource Deployment/shop/web was blocked due to the following policies \n\nteams:\n  label: 'validation error: no team'\n`;
+    expect(errorFromStatus(deployment, 400, failure(400, 'BadRequest', why)).message).toBe(
+      `apply Deployment shop/web: 400 admission webhook "validate.kyverno.svc-fail" denied the request: resource Deployment/shop/web was blocked due to the following policies teams: label: 'validation error: no team'`,
+    );
+    const { message } = errorFromStatus(deployment, 400, failure(400, 'BadRequest', '😀'.repeat(600)));
+    expect([message.length <= 600, /[\uD800-\uDBFF]…?$/.test(message)]).toEqual([true, false]);
+  });
+
   it('takes another uid for a conflict: the object was replaced', () => {
     const details = { causes: [{ field: 'metadata.uid', reason: 'FieldValueInvalid' }] };
     expect(errorFromStatus(deployment, 422, failure(422, 'Invalid', 'uid', details)).kind).toBe('conflict');

@@ -1,6 +1,6 @@
 /** What went wrong at the API server, in words the engine can decide by. */
 
-import { shorten } from '../api/limits.ts';
+import { oneLine, shorten } from '../api/limits.ts';
 
 /** Closed set of outcomes. `transient` and `timeout` may be tried again; the others need a person or newer input. */
 export type ApiErrorKind =
@@ -273,7 +273,8 @@ function messageFor(
     ? 'the answer leads elsewhere; a proxy or login page may have answered in place of the API server'
     : 'no message from the server';
   const said = text(status.message) || reason || none;
-  return shorten(`${head} ${said}`, maximumMessageLength);
+  // Policy engines say several lines, with names and values of whoever wrote the object.
+  return shorten(oneLine(`${head} ${said}`).trim(), maximumMessageLength);
 }
 
 function fieldConflict(cause: Cause): FieldConflict[] {
