@@ -110,6 +110,28 @@ describe('validate', () => {
     expect(inPlace.lines.join(' ')).not.toContain('selects the pods');
   });
 
+  it('warns of scalers that name a target and neither its primary nor its Canary', async () => {
+    const scaler = (kind: string, field: string) => (workload: string) =>
+      `---\napiVersion: ${kind.replace(' ', '\nkind: ')}\nmetadata: {name: ${workload}, namespace: shop}\nspec:\n  maxReplicas: 4\n  ${field}: {apiVersion: apps/v1, kind: Deployment, name: ${workload}}\n`;
+    const horizontal = scaler('autoscaling/v2 HorizontalPodAutoscaler', 'scaleTargetRef');
+    const vertical = scaler('autoscaling.k8s.io/v1 VerticalPodAutoscaler', 'targetRef');
+    const findings = async (scalers: string, ofCanary = canary) =>
+      (await report({ 'a.yaml': `${ofCanary}---\n${deployment}`, 'b.yaml': scalers })).lines
+        .join(' ')
+        .replace(/\s+/g, ' ');
+    const reference = 'autoscalerRef: {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, name: web}';
+
+    expect(await findings(horizontal('web'))).toMatch(
+      /b.yaml:7: warning: spec.scaleTargetRef.name: scales Deployment web, which has no pods between releases, and not its primary; name it in spec.autoscalerRef of Canary web/,
+    );
+    expect(await findings(vertical('web'))).toMatch(
+      /b.yaml:7: warning: spec.targetRef.name: scales Deployment web, which has no pods between releases, and not its primary; name web-primary here/,
+    );
+    for (const scalers of [horizontal('other'), vertical('web') + vertical('web-primary')])
+      expect(await findings(scalers)).not.toContain('scales');
+    expect(await findings(horizontal('web'), canary.replace('spec:', `spec:\n  ${reference}`))).toBe('');
+  });
+
   it('warns of pods of other workloads that the Services of a Canary would select', async () => {
     const worker = (labels: string) =>
       deployment

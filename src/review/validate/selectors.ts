@@ -24,6 +24,13 @@ const podSelectors: Readonly<Record<string, (spec: Readonly<Record<string, unkno
   'monitoring.coreos.com PodMonitor': ({ selector }) => selector,
 };
 
+/** The field in which the kinds that set the number or the size of pods name a workload, by apiVersion without its version and kind. */
+const scaledBy: Readonly<Record<string, string>> = {
+  'autoscaling HorizontalPodAutoscaler': 'scaleTargetRef',
+  'keda.sh ScaledObject': 'scaleTargetRef',
+  'autoscaling.k8s.io VerticalPodAutoscaler': 'targetRef',
+};
+
 /** What select the wrong pods beside a Canary: objects of Git that miss the pods of its primary, and its own Services that meet those of other workloads. */
 export function selectorFindings(
   rendered: RenderResult,
@@ -41,16 +48,28 @@ export function selectorFindings(
 ): FileProblem[] {
   const { object: target, origin } = plan.target;
   if (isService(target) || sharesWorkload(canary.spec.provider ?? defaultProvider)) return [];
-  const labels = { target: podLabels(target), primary: podLabels(primary) };
-  const [key] = Object.entries(labels.primary).find(([name, value]) => labels.target[name] !== value) ?? [];
-  if (key === undefined) return [];
   const beside = rendered.objects.filter(
     ({ object }) =>
       object.metadata.namespace === target.metadata.namespace && objectKey(object) !== objectKey(target),
   );
+  const scalers = scalersWithoutPrimary(beside, canary, primary).map(
+    ({ object, origin: place }): FileProblem => {
+      const field = `spec.${scalerField(object)}.name`;
+      const isNamed = object.kind !== 'VerticalPodAutoscaler';
+      const remedy = isNamed
+        ? `name it in spec.autoscalerRef of Canary ${canary.metadata.name}`
+        : `name ${primary.metadata.name} here`;
+      const message = `scales ${target.kind} ${target.metadata.name}, which has no pods between releases, and not its primary; ${remedy}`;
+      return { file: place.file, line: rendered.lineOf(place, field), field, message };
+    },
+  );
+  const labels = { target: podLabels(target), primary: podLabels(primary) };
+  const [key] = Object.entries(labels.primary).find(([name, value]) => labels.target[name] !== value) ?? [];
+  if (key === undefined) return scalers;
   const shared = sharedLabel(beside, canary, { key, value: labels.target[key] });
   const field = 'spec.selector.matchLabels';
   return [
+    ...scalers,
     ...missingPrimary(beside, canary, labels).map(({ object, origin: place }): FileProblem => {
       const selector = object.kind === 'NetworkPolicy' ? 'spec.podSelector' : 'spec.selector';
       const message = `selects the pods of ${target.kind} ${target.metadata.name}, of which there are none between releases, and not those of its primary, which have ${key}=${labels.primary[key]}; select by another label of the pod template`;
@@ -77,6 +96,27 @@ function missingPrimary(
     selecting.filter(({ object }) => selectsPods(object, labels) && !selectsPods(object, others));
   const paired = new Set(thoseOf(primary, target).map(({ object }) => object.kind));
   return thoseOf(target, primary).filter(({ object }) => !paired.has(object.kind));
+}
+
+/** Scalers that name the target, but for the kind that Holdfast copies for the primary, and those beside which another one names the primary. */
+function scalersWithoutPrimary(
+  beside: RenderResult['objects'],
+  { spec: { targetRef, autoscalerRef } }: Canary,
+  primary: KubernetesObject,
+): RenderResult['objects'] {
+  const thoseOf = (workload: string) =>
+    beside.filter(({ object }) => {
+      const { kind = 'Deployment', name } = recordOf(recordOf(object.spec)[scalerField(object)]);
+      return kind === targetRef.kind && name === workload;
+    });
+  const paired = new Set(thoseOf(primary.metadata.name).map(({ object }) => object.kind));
+  return thoseOf(targetRef.name).filter(
+    ({ object: { kind } }) => !paired.has(kind) && kind !== autoscalerRef?.kind,
+  );
+}
+
+function scalerField({ apiVersion, kind }: KubernetesObject): string {
+  return scaledBy[`${groupOf(apiVersion)} ${kind}`] ?? '';
 }
 
 function selectsPods({ apiVersion, kind, spec }: KubernetesObject, labels: Labels): boolean {
