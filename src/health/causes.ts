@@ -67,9 +67,9 @@ export const causes = {
   CreationRefused: {
     title: 'the API server refuses its pods',
     recognised:
-      'condition `ReplicaFailure` (`FailedCreate`): admission, pod security, a missing service account',
+      'condition `ReplicaFailure` (`FailedCreate`): a policy, pod security, a missing service account, a webhook that does not answer',
     endedBy: 'cluster',
-    fix: 'read the message: a policy refuses what the template asks for',
+    fix: 'read the message: a policy refuses what the template asks for, or its webhook does not answer',
   },
   Unschedulable: {
     title: 'no node has room for its pods',
