@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 
 /** A request as a test sees it, its body already read. */
@@ -61,10 +62,8 @@ export async function startScriptedServer(script: Script, tls?: ServerOptions): 
 }
 
 async function readBody(incoming: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString('utf8');
-  return text ? JSON.parse(text) : undefined;
+  const body = await text(incoming);
+  return body ? JSON.parse(body) : undefined;
 }
 
 /** Answers with JSON. */

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import type { AlertProvider } from '../../api/alert-provider.ts';
 import { beginningOf } from '../../api/limits.ts';
 import { retryAfterMs } from '../../api/time.ts';
@@ -55,19 +56,13 @@ export async function sendAlert(
 async function judged(answer: HttpStream, kind: AlertReceiver, host: string): Promise<AlertAnswer> {
   const { status, headers } = answer;
   const isSuccess = status >= 200 && status < 300;
-  const refusal = isSuccess ? kind.refusal?.(await textOf(answer)) : undefined;
+  const refusal = isSuccess ? kind.refusal?.(await text(answer.body)) : undefined;
   // What the body would say has no effect: an alert that was taken is not sent again because it never ends.
   if (!isSuccess || !kind.refusal) answer.cancel();
   if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
   if (isSuccess) return { kind: 'sent' };
   const askedMs = retryAfterMs(headers['retry-after'], Date.now());
   return { ...failed(`${host} answered ${status}`, !isTransientStatus(status)), retryAfterMs: askedMs };
-}
-
-async function textOf({ body }: HttpStream): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The Secret's values take precedence over the spec's, as in Flagger; a string names what is missing. */

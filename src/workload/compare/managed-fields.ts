@@ -1,5 +1,5 @@
 /** Moves fields that others wrote to our manager, so that a later apply takes out what Git no longer has. Pure. */
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, valueAt } from '../../api/kubernetes.ts';
 import { answersToKey } from './list-keys.ts';
 
 type Fields = Record<string, unknown>;
@@ -213,20 +213,15 @@ export function whySetBack(
   path: readonly string[],
   own?: string,
 ): string | undefined {
+  const keys = path.map((field) => `f:${field}`);
   const owner = managedFieldsOf(live).find(
     ({ manager, operation, fieldsV1 }) =>
-      operation === 'Apply' && manager !== own && hasField(fieldsV1, path),
+      operation === 'Apply' && manager !== own && valueAt(fieldsV1, keys) !== undefined,
   );
   return (
     owner &&
     `${describe(live)}: ${path.join('.')} is set by ${owner.manager}, which would set it back; change it there`
   );
-}
-
-function hasField(fields: unknown, path: readonly string[]): boolean {
-  let at = fields;
-  for (const key of path) at = (at as Readonly<Record<string, unknown>> | undefined)?.[`f:${key}`];
-  return at !== undefined;
 }
 
 function childAt(value: unknown, key: string): unknown {

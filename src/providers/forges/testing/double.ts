@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { startTestServer } from '../../../http/testing/servers.ts';
 
 /** A pull request inside a double. */
@@ -240,9 +241,7 @@ async function answer(
   failures: DoubleAnswer[],
   request: IncomingMessage,
 ): Promise<DoubleAnswer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-  const text = Buffer.concat(chunks).toString('utf8');
+  const body = await text(request);
   const failure = failures.shift();
   if (failure) return failure;
   if (request.headers.authorization !== wire.authorization) return { status: 401, json: wire.unauthorized };
@@ -250,8 +249,8 @@ async function answer(
   for (const route of routesOf(wire)) {
     const match = route.method === request.method ? route.path.exec(url.pathname) : undefined;
     if (!match) continue;
-    if (text && request.headers['content-type'] !== 'application/json') return { status: 415 };
-    const json = text ? (JSON.parse(text) as Record<string, unknown>) : {};
+    if (body && request.headers['content-type'] !== 'application/json') return { status: 415 };
+    const json = body ? (JSON.parse(body) as Record<string, unknown>) : {};
     return route.handle({ parts: match.slice(1), query: url.searchParams, json }, model);
   }
   return { status: 404, json: { message: 'Not Found' } };

@@ -1,6 +1,7 @@
 /** Servers that answer as the metric systems do, from what their makers document. */
 import { createHash, createHmac, createVerify, generateKeyPairSync } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 
 /** The clock of the tests. */
 export const nowMs = Date.UTC(2026, 0, 1);
@@ -16,10 +17,8 @@ export interface AskedOf {
 
 /** The question in a request. */
 export async function askedOf(request: IncomingMessage): Promise<AskedOf> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of request) chunks.push(chunk as Uint8Array);
   const { method = '', headers, url = '' } = request;
-  return { method, headers, url: new URL(url, 'http://server'), body: Buffer.concat(chunks).toString() };
+  return { method, headers, url: new URL(url, 'http://server'), body: await text(request) };
 }
 
 /** As HTTP has it: a bearer token, else user and password. */
