@@ -1,7 +1,7 @@
 import type { SessionAffinity } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { RouteTarget, SessionCookies } from '../../api/observed.ts';
-import { durationOr, parseDurationMs } from '../../api/time.ts';
+import { parseDurationMs } from '../../api/time.ts';
 import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { hasOnlyForeignBackends, withForeignBackends } from './foreign-backends.ts';
 import { routeFilters } from './gateway-filters.ts';
@@ -171,8 +171,7 @@ function rules(context: RouteContext, target: RouteTarget): object[] {
   }
   const settings = analysis?.sessionAffinity;
   if (!settings || !sessions) return [rule(context, { matches, primaryWeight, canaryWeight }, mirrored)];
-  const primaryMaxAge = Math.round(durationOr(analysis.interval, 60_000) / 1_000);
-  const splits = sessionSplits({ matches, target, settings, primaryMaxAge }, sessions);
+  const splits = sessionSplits({ matches, target, settings, interval: analysis.interval }, sessions);
   return splits.map((split) => rule(context, split, mirrored));
 }
 
@@ -218,12 +217,12 @@ interface Split {
   canaryFilter?: object;
 }
 
-/** What the splits are made from. `primaryMaxAge`: seconds that a user stays on the primary. */
+/** What the splits are made from. `interval`: that of the analysis. */
 interface SessionSource {
   matches: RouteMatch[];
   target: RouteTarget;
   settings: SessionAffinity;
-  primaryMaxAge: number;
+  interval: string | undefined;
 }
 
 /** The rules in order. */

@@ -4,7 +4,6 @@ import type { CanaryService, ServiceMatch } from '../../api/canary/service.ts';
 import { isRecord, type KubernetesObject, present } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { HeaderMatch } from '../../api/schema.ts';
-import { durationOr } from '../../api/time.ts';
 import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import {
   destinationRule,
@@ -149,8 +148,7 @@ function httpRoutes(context: RouteContext, target: RouteTarget): object[] {
   }
   const settings = analysis?.sessionAffinity;
   if (!settings || !sessions) return [httpRoute(context, matches, { primaryWeight, canaryWeight }, mirrored)];
-  const primaryMaxAge = Math.round(durationOr(analysis.interval, 60_000) / 1_000);
-  return sessionRules(target, { settings, primaryMaxAge }, sessions).map((rule) => {
+  return sessionRules(target, { settings, interval: analysis.interval }, sessions).map((rule) => {
     const cookie = rule.cookie && { headers: { Cookie: { regex: cookiePattern(rule.cookie) } } };
     return httpRoute(context, cookie ? combined(cookie, matches) : matches, rule, mirrored);
   });

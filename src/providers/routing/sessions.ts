@@ -1,6 +1,7 @@
 /** Session affinity (flagger-behaviour.md 3.1 and 3.2): rules for requests with a cookie, and Set-Cookie for those without. */
 import type { SessionAffinity } from '../../api/canary/analysis.ts';
 import type { RouteTarget, SessionCookies } from '../../api/observed.ts';
+import { durationOr } from '../../api/time.ts';
 
 /** One rule of a route, in order: its matches, the weights, and the Set-Cookie headers that answers of each side get. */
 export interface SessionRule {
@@ -12,10 +13,10 @@ export interface SessionRule {
   readonly canarySets?: string;
 }
 
-/** `primaryMaxAge`: seconds that a user stays on the primary. */
+/** `interval`: that of the analysis, for which a user stays on the primary. */
 interface SessionSettings {
   readonly settings: SessionAffinity;
-  readonly primaryMaxAge: number;
+  readonly interval: string | undefined;
 }
 
 const defaultMaxAgeSeconds = 86_400;
@@ -26,7 +27,7 @@ const defaultMaxAgeSeconds = 86_400;
  */
 export function sessionRules(
   { primaryWeight, canaryWeight }: Pick<RouteTarget, 'primaryWeight' | 'canaryWeight'>,
-  { settings, primaryMaxAge }: SessionSettings,
+  { settings, interval }: SessionSettings,
   sessions: SessionCookies,
 ): SessionRule[] {
   const byWeight = { primaryWeight, canaryWeight };
@@ -39,7 +40,9 @@ export function sessionRules(
   const weighted: SessionRule = {
     ...byWeight,
     canarySets: setCookie(canary, settings.maxAge || defaultMaxAgeSeconds, settings),
-    ...(primary ? { primarySets: setCookie(primary, primaryMaxAge, settings) } : {}),
+    ...(primary
+      ? { primarySets: setCookie(primary, Math.round(durationOr(interval, 60_000) / 1_000), settings) }
+      : {}),
   };
   if (canaryWeight === 100) return [weighted];
   return [
