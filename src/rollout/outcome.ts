@@ -2,7 +2,7 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { CheckRequest, RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import type { ScalerView, Side, StuckPod } from './world.ts';
+import type { Run, ScalerView, Side, StuckPod } from './world.ts';
 
 /**
  * What the engine executes, lane by lane (see `laneOf`), and in a lane in the given order. Plain data. Every action is idempotent: one whose
@@ -205,6 +205,11 @@ export function stall(reason: RolloutReason, message: string): Effects {
 /** Steps again after the shortest of these times at the latest. */
 export function wake(...wakesMs: readonly number[]): Effects {
   return { wakesMs };
+}
+
+/** The rejection of a release. */
+export function rejectionFor({ digest, commit }: Run, reason: RolloutReason, cause?: string): NewRejection[] {
+  return [{ digest, commit, reason, cause }];
 }
 
 /** Which side should serve. */

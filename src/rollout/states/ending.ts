@@ -5,7 +5,7 @@ import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { hasHooks, request } from '../checks.ts';
 import { type Context, elapsedMs, withProgress } from '../context.ts';
-import { act, combine, type Effects, emit, note, type Preference, wake } from '../outcome.ts';
+import { act, combine, type Effects, emit, note, type Preference, rejectionFor, wake } from '../outcome.ts';
 import { enter, type Outcome, type StateOf, stay, without } from '../state.ts';
 import {
   areScalersReset,
@@ -19,7 +19,6 @@ import {
 } from '../traffic/traffic.ts';
 import type { Run, World } from '../world.ts';
 import { recreatedPrimary } from './restore.ts';
-import { rejectionFor } from './transitions.ts';
 
 /** Traffic while a release ends: a failed canary loses at once what the primary can carry, and everything at the deadline (issue 11, 1). */
 export function endingPrefers(context: Context, { ending, run }: StateOf<'Ending'>): Preference {

@@ -13,7 +13,18 @@ import {
   withProgress,
   withProgressReset,
 } from '../context.ts';
-import { ALL, act, combine, type Effects, emit, note, type Preference, STAY, wake } from '../outcome.ts';
+import {
+  ALL,
+  act,
+  combine,
+  type Effects,
+  emit,
+  note,
+  type Preference,
+  rejectionFor,
+  STAY,
+  wake,
+} from '../outcome.ts';
 import { enter, type Outcome, type State, type StateOf, stay, withRun } from '../state.ts';
 import {
   fullSize,
@@ -37,7 +48,7 @@ import {
 } from '../world.ts';
 import { admit, endedByGit, newerRevision, sideToTry } from './head.ts';
 import { applyPrimary, recreatedCanary, recreatedPrimary } from './restore.ts';
-import { end, hold, rejectionFor } from './transitions.ts';
+import { end, hold } from './transitions.ts';
 
 type Reverting = StateOf<'Reverting'>;
 type RevertFailed = StateOf<'RevertFailed'>;

@@ -2,7 +2,7 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
 import { type Context, withProgressReset } from '../context.ts';
-import { combine, type Effects, emit, type NewRejection } from '../outcome.ts';
+import { combine, type Effects, emit, rejectionFor } from '../outcome.ts';
 import { decideVerification, sharedCause } from '../post-promotion.ts';
 import { enter, type Outcome, type RunState, type StateOf, without } from '../state.ts';
 import {
@@ -37,11 +37,6 @@ function phaseAtEnd(state: RunState): StateOf<'Ending'>['phase'] {
   if (state.kind === 'Verifying') return 'Finalising';
   if (state.kind === 'Reverting' || state.kind === 'Ending') return state.phase;
   return state.kind === 'Analysing' && state.isGateClosed ? 'WaitingPromotion' : 'Progressing';
-}
-
-/** The rejection of a release. */
-export function rejectionFor({ digest, commit }: Run, reason: RolloutReason, cause?: string): NewRejection[] {
-  return [{ digest, commit, reason, cause }];
 }
 
 /** A gate stayed closed beyond its deadline: the release ends before anything of it was written to the primary. */
