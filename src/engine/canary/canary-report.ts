@@ -3,7 +3,6 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import type { EventNews } from '../../contracts/cluster.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { type Failure, joinFailures } from '../failure.ts';
 import { observedAt } from '../status-patch.ts';
@@ -49,7 +48,10 @@ export async function saveStatus(
   const whole = { ...withStopped(parts, canary, reported, failure), specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;
-  emitNews(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
+  for (const event of newsOf(canary.status, whole, decision.events)) {
+    parts.events.emit(canary, event);
+    parts.eventHooks.emit(canary, whole, event);
+  }
   if (persistentFailure && failure && !isReported(canary.status, failure))
     emitFailure(parts, canary, persistentFailure);
   return written;
@@ -100,15 +102,4 @@ export async function report(
 /** Reports a failure as an Event. */
 export function emitFailure({ events }: CanaryParts, canary: Canary, { reason, message }: Failure): void {
   events.emit(canary, { type: 'Warning', reason, message });
-}
-
-function emitNews(
-  { events, eventHooks }: CanaryParts,
-  { canary, status }: { canary: Canary; status: CanaryStatus },
-  news: readonly EventNews[],
-): void {
-  for (const event of news) {
-    events.emit(canary, event);
-    eventHooks.emit(canary, status, event);
-  }
 }
