@@ -14,9 +14,9 @@ import { report, reportUndecided } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { createDeletions } from './deletions.ts';
+import { readAnew } from './reading-anew.ts';
 import { type CanaryInForce, canaryInForce, canaryToTell } from './status/spec-in-force.ts';
 import { reportDueMs } from './status/stopped.ts';
-import { readAnew } from './watches.ts';
 import { type Contention, createWritePace, type WritePace } from './write-pace.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */

@@ -22,10 +22,10 @@ import { adjustFinalizer } from './perform/finalizer.ts';
 import { keepsStatus, withoutUndone } from './perform/order.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import { sourceWriter } from './perform/write.ts';
+import { deletionFreshMsOf, readWhole } from './reading-anew.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import { isReported } from './status/status.ts';
-import { deletionFreshMsOf, readWhole } from './watches.ts';
 import type { Contention, Written } from './write-pace.ts';
 
 /** How a round ended. */
