@@ -1,10 +1,9 @@
 import type { SessionAffinity } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { RouteTarget, SessionCookies } from '../../api/observed.ts';
-import { parseDurationMs } from '../../api/time.ts';
 import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { hasOnlyForeignBackends, withForeignBackends } from './foreign-backends.ts';
-import { routeFilters } from './gateway-filters.ts';
+import { filterProblems, routeFilters } from './gateway-filters.ts';
 import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, httpRouteBackends, readHttpRoute, refusal } from './gateway-read.ts';
 import { applicationMetrics } from './request-metrics.ts';
@@ -132,11 +131,11 @@ function check({ spec }: Canary): RouteProblem[] {
       'spec.analysis.mirror',
       'has no effect together with steps; it needs analysis.iterations',
     );
-  if (service?.corsPolicy?.allowOrigins?.length)
-    report('warning', 'spec.service.corsPolicy.allowOrigins', 'is ignored, as in Flagger; use allowOrigin');
-  if (service?.corsPolicy?.maxAge && parseDurationMs(service.corsPolicy.maxAge) === undefined)
-    report('error', 'spec.service.corsPolicy.maxAge', 'must be a duration such as 24h');
-  return [...problems, ...matchProblems(service?.match, analysis?.match)];
+  return [
+    ...problems,
+    ...filterProblems(service?.corsPolicy),
+    ...matchProblems(service?.match, analysis?.match),
+  ];
 }
 
 function routeSpec(context: RouteContext, target: RouteTarget): object {

@@ -1,6 +1,7 @@
 /** Filters of an HTTPRoute rule in Flagger's order: headers, rewrite, mirrors, CORS (flagger-behaviour.md 3.2). */
 import type { CanaryService, CorsPolicy } from '../../api/canary/service.ts';
 import { parseDurationMs } from '../../api/time.ts';
+import type { RouteProblem } from '../../contracts/routing.ts';
 
 type Filter = Record<string, unknown> & { type: string };
 type HeaderOperations = NonNullable<NonNullable<CanaryService['headers']>['request']>;
@@ -21,6 +22,21 @@ export function routeFilters(service: CanaryService | undefined): Filter[] {
   for (const one of mirror ?? []) filters.push({ type: 'RequestMirror', requestMirror: one });
   if (corsPolicy) filters.push({ type: 'CORS', cors: cors(corsPolicy) });
   return filters;
+}
+
+/** What the filters cannot say, by field. */
+export function filterProblems({ allowOrigins, maxAge }: CorsPolicy = {}): RouteProblem[] {
+  const path = 'spec.service.corsPolicy';
+  const problems: RouteProblem[] = [];
+  if (allowOrigins?.length)
+    problems.push({
+      severity: 'warning',
+      path: `${path}.allowOrigins`,
+      message: 'is ignored, as in Flagger; use allowOrigin',
+    });
+  if (maxAge && parseDurationMs(maxAge) === undefined)
+    problems.push({ severity: 'error', path: `${path}.maxAge`, message: 'must be a duration such as 24h' });
+  return problems;
 }
 
 function headerModifier({ add, set, remove }: HeaderOperations): Record<string, unknown> {
