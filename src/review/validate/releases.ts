@@ -1,10 +1,10 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { keyOf, namespacedName } from '../../api/kubernetes.ts';
+import { keyOf } from '../../api/kubernetes.ts';
 import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
 import type { CanaryPlan } from '../../release/plan.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
 import { selectPlans } from '../../release/select.ts';
-import type { FileProblem, RenderResult } from '../../render/rendered-object.ts';
+import type { FileProblem, Origin, RenderResult } from '../../render/rendered-object.ts';
 import { canaryObjects, primaryObjects } from '../../workload/kinds.ts';
 import { primaryScaler, scalerKindOf } from '../../workload/scaler.ts';
 import { RefusedError } from '../../workload/shared/refusal.ts';
@@ -89,21 +89,13 @@ function planFindings(
     }).map((doubt): Finding => ({ ...doubt, severity: 'warning' }));
     return [...scaler, ...doubts, ...missing, ...selectors];
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    const { field, object, message } = error.refusal;
-    const { origin } = plan.target;
-    const line = lineOf(origin, field);
-    const about = `${object} of Canary ${keyOf(plan.canary)}: ${message}`;
-    return [{ file: origin.file, line, field, message: about, severity: 'problem' }];
+    return [{ ...refusalIn(error, plan, plan.target.origin, lineOf), severity: 'problem' }];
   }
 }
 
 /** Whether the scaler of the files can be written for both sides. */
-function scalerFindings(
-  canary: Canary,
-  { scaler }: ReleasePlan,
-  lineOf: RenderResult['lineOf'],
-): FileProblem[] {
+function scalerFindings(canary: Canary, plan: ReleasePlan, lineOf: RenderResult['lineOf']): FileProblem[] {
+  const { scaler } = plan;
   const kind = scalerKindOf(canary.spec);
   // A version that Kubernetes does not have is reported elsewhere.
   if (!kind || !scaler || kubernetesProblems(scaler.object).length > 0) return [];
@@ -111,12 +103,21 @@ function scalerFindings(
     primaryScaler(kind, canary, { source: scaler.object, live: undefined });
     return [];
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    const { field, object, message } = error.refusal;
-    const { file } = scaler.origin;
-    const about = `${object} of Canary ${namespacedName(canary)}: ${message}`;
-    return [{ file, line: lineOf(scaler.origin, field), field, message: about }];
+    return [refusalIn(error, plan, scaler.origin, lineOf)];
   }
+}
+
+/** Why an object of the files was refused, at its place. Throws every other error. */
+function refusalIn(
+  error: unknown,
+  { canary }: ReleasePlan,
+  origin: Origin,
+  lineOf: RenderResult['lineOf'],
+): FileProblem {
+  if (!(error instanceof RefusedError)) throw error;
+  const { field, object, message } = error.refusal;
+  const about = `${object} of Canary ${keyOf(canary)}: ${message}`;
+  return { file: origin.file, line: lineOf(origin, field), field, message: about };
 }
 
 /** Builds both sides as a rollout would. Throws RefusedError. */
