@@ -493,6 +493,13 @@ export const rolloutReasons = {
 /** A reason of the closed table. */
 export type RolloutReason = keyof typeof rolloutReasons;
 
+/** The reason that is reported while a gate is closed. */
+export const GATE_REASONS = {
+  'confirm-rollout': 'Waiting',
+  'confirm-traffic-increase': 'WaitingForTrafficIncrease',
+  'confirm-promotion': 'WaitingPromotion',
+} as const satisfies Record<string, RolloutReason>;
+
 /** The row of a reason that was read back; undefined where it is of another version, or none. */
 export function rowOf(reason: string): ReasonRow | undefined {
   return Object.hasOwn(rolloutReasons, reason) ? rolloutReasons[reason as RolloutReason] : undefined;

@@ -4,7 +4,7 @@ import { hooksOf, metricsById } from '../api/canary/canary.ts';
 import type { Plan } from '../api/canary/plan.ts';
 import type { CheckResult } from '../api/canary/status.ts';
 import type { CheckOutcome, CheckRequest } from '../api/observed.ts';
-import type { RolloutReason } from '../api/reasons.ts';
+import { GATE_REASONS } from '../api/reasons.ts';
 import { durationOr, sinceMs, stamp } from '../api/time.ts';
 import { judge, judgeHooks, verdictOf, verdictOfHooks, whyClosed } from '../health/check-results.ts';
 import type { Expected } from '../health/comparison.ts';
@@ -169,13 +169,6 @@ type GateState =
       readonly gate: ClosedGate;
       readonly overdue: boolean;
     };
-
-/** The reason that is reported while a gate is closed. */
-export const GATE_REASONS: Readonly<Record<GateType, RolloutReason>> = {
-  'confirm-rollout': 'Waiting',
-  'confirm-traffic-increase': 'WaitingForTrafficIncrease',
-  'confirm-promotion': 'WaitingPromotion',
-};
 
 /** The phase in which a person approves in place of the gate's webhooks; confirm-traffic-increase has none. */
 const APPROVED_IN: Partial<Record<GateType, 'Waiting' | 'WaitingPromotion'>> = {

@@ -10,11 +10,10 @@ import {
 } from '../api/incident.ts';
 import { commandOn, conditionOf, nameOf, present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
-import { knownReason, type RolloutReason } from '../api/reasons.ts';
+import { GATE_REASONS, knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
-import { GATE_REASONS } from './checks.ts';
 import type { Result } from './report.ts';
 import { describeRelease, type Ending, headRelease, lastKnownGood, type Run, runOf } from './world.ts';
 
