@@ -1,13 +1,6 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { awaitsFinalizer } from '../../api/flagger.ts';
-import {
-  conditionOf,
-  type KubernetesObject,
-  namespacedName,
-  type ObjectReference,
-  referenceOf,
-} from '../../api/kubernetes.ts';
-import { isOfHoldfast, managedFieldsOf, newestOf } from '../../workload/compare/managed-fields.ts';
+import { conditionOf, type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale, joinFailures, unlessLasting } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, reportUndecided } from './canary-report.ts';
@@ -17,7 +10,7 @@ import { createDeletions } from './deletions.ts';
 import { readAnew } from './reading-anew.ts';
 import { type CanaryInForce, canaryInForce, canaryToTell } from './status/spec-in-force.ts';
 import { reportDueMs } from './status/stopped.ts';
-import { type Contention, createWritePace, type WritePace } from './write-pace.ts';
+import { contentionOf, createWritePace } from './write-pace.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;
@@ -112,7 +105,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
-    const contention = await contentionOf(parts, pace, key);
+    const contention = await contentionOf(parts.cluster, pace, key);
     const before = { ...failures.of(key), deletion: deletions.of(key, inForce.canary), contention };
     const end = await runRound(parts, inForce, before);
     const { canary, failure } = end;
@@ -162,30 +155,6 @@ function createWaits(parts: CanaryParts) {
     },
     delete: (key: string) => void counts.delete(key),
   };
-}
-
-/** Who undoes what is written, looked for once. */
-async function contentionOf(
-  parts: CanaryParts,
-  pace: WritePace,
-  key: string,
-): Promise<Contention | undefined> {
-  const { unattributed = [] } = pace.contention(key) ?? {};
-  if (unattributed.length > 0) pace.attribute(key, await otherWriter(parts, unattributed));
-  return pace.contention(key);
-}
-
-/** The field manager beside ours that wrote one of these objects last. */
-async function otherWriter(
-  { cluster }: Pick<CanaryParts, 'cluster'>,
-  objects: readonly ObjectReference[],
-): Promise<string | undefined> {
-  const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
-  const entries = found.flatMap((live) => (live ? managedFieldsOf(live) : []));
-  const others = entries.filter(
-    (entry) => entry.manager !== undefined && !isOfHoldfast(entry) && !entry.subresource,
-  );
-  return newestOf(others)?.manager;
 }
 
 /** The Canary itself may be what changed; the watches bring the rest. */

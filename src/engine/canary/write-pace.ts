@@ -1,6 +1,8 @@
 /** How often what is made for a Canary may be written; its status is not counted. */
 import type { Clock } from '../../api/clock.ts';
 import { describe, type ObjectReference } from '../../api/kubernetes.ts';
+import type { Cluster } from '../../contracts/cluster.ts';
+import { isOfHoldfast, managedFieldsOf, newestOf } from '../../workload/compare/managed-fields.ts';
 import type { Failure } from '../failure.ts';
 
 /** Rounds that write, at once and then each second. A release with intervals of one second takes up to five a second for a while. */
@@ -45,7 +47,7 @@ interface Undone extends Written {
  * Another controller, or a webhook, may undo each write at once. It would be answered as fast as the API server allows, at the cost of all other
  * Canaries, and nobody would know.
  */
-export interface WritePace {
+interface WritePace {
   /** A round wrote this. */
   wrote(key: string, written: Written): void;
   /** Who wrote what is undone last beside Holdfast; undefined: nobody is known. */
@@ -111,4 +113,28 @@ function describeUndone({ what, objects, writer }: Undone): string {
   const names = objects.length > 0 ? ` to ${objects.map(describe).join(', ')}` : '';
   const who = writer === undefined ? '' : `; the last other writer of that is ${writer}`;
   return `another controller or a webhook undoes what Holdfast writes${names} (${what})${who}; Holdfast now writes every ${pauseMs / 1000} s. Stop the other writer: the managedFields of the object name it`;
+}
+
+/** Who undoes what is written, looked for once. */
+export async function contentionOf(
+  cluster: Pick<Cluster, 'get'>,
+  pace: WritePace,
+  key: string,
+): Promise<Contention | undefined> {
+  const { unattributed = [] } = pace.contention(key) ?? {};
+  if (unattributed.length > 0) pace.attribute(key, await otherWriter(cluster, unattributed));
+  return pace.contention(key);
+}
+
+/** The field manager beside ours that wrote one of these objects last. */
+async function otherWriter(
+  cluster: Pick<Cluster, 'get'>,
+  objects: readonly ObjectReference[],
+): Promise<string | undefined> {
+  const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
+  const entries = found.flatMap((live) => (live ? managedFieldsOf(live) : []));
+  const others = entries.filter(
+    (entry) => entry.manager !== undefined && !isOfHoldfast(entry) && !entry.subresource,
+  );
+  return newestOf(others)?.manager;
 }
