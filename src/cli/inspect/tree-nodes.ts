@@ -10,18 +10,14 @@ import {
   liveCondition,
   type ObjectReference,
   ownLabels,
-  partOfLabel,
   referenceOf,
 } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError, onApiError } from '../../cluster/errors.ts';
-import { applySetId } from '../../engine/apply-set.ts';
-import { inventoryOf, splitGroupKind } from '../../engine/sync/scope/inventory.ts';
 import { healthOf } from '../../engine/sync/status/health.ts';
 import { tracksOn } from '../../engine/tracks.ts';
 import { labelRecord } from '../../release/record.ts';
 import { objectsOf } from './canary-objects.ts';
+import { got, membersOf, type Reader, readable } from './reading.ts';
 
 /** An object, how it is, and what belongs to it. */
 export interface TreeNode {
@@ -46,8 +42,6 @@ export interface ObjectTree {
   readonly root: TreeNode;
   readonly unread: readonly string[];
 }
-
-type Reader = Pick<ClusterClient, 'get' | 'list' | 'find'>;
 
 /** A Source with every object that it applied, and its Canaries with theirs. Throws ApiError for what is neither missing nor forbidden. */
 export async function sourceTree(client: Reader, source: KubernetesObject): Promise<ObjectTree> {
@@ -84,53 +78,6 @@ export async function canaryTree(client: Reader, canary: KubernetesObject): Prom
   const root = await canaryNode(client, canary, unread);
   return { root, unread: [...unread].sort() };
 }
-
-/** Namespaces that are listed one by one. */
-const mostPlaces = 50;
-
-/** Where the Source's annotations say that its objects are; what may not be listed is said. */
-async function membersOf(
-  client: Reader,
-  source: KubernetesObject,
-  unread: Set<string>,
-): Promise<KubernetesObject[]> {
-  const { groupKinds, namespaces } = inventoryOf(source);
-  const labelSelector = `${partOfLabel}=${applySetId(source)}`;
-  const several = [source.metadata.namespace ?? '', ...namespaces];
-  // Who may edit the Source writes them: one list over all namespaces is cheaper than very many.
-  const isLong = several.length > mostPlaces;
-  const looked = [...groupKinds].slice(0, limits.kindsOutsideGit);
-  if (looked.length < groupKinds.size)
-    unread.add(`${groupKinds.size - looked.length} more kinds that the Source names are not listed`);
-  const lists = await Promise.all(
-    looked.map(async (groupKind) => {
-      const { kind, group } = splitGroupKind(groupKind);
-      const served = await client.find(group, kind);
-      if (!served) {
-        unread.add(`${groupKind}: the API server does not serve this kind any more`);
-        return [];
-      }
-      // Of Secrets nothing but their names is needed.
-      const metadataOnly = kind === 'Secret' && group === '' ? { metadataOnly: true } : {};
-      const listIn = async (place: { namespace?: string }) =>
-        (await client.list(served.apiVersion, kind, { labelSelector, ...metadataOnly, ...place })).items;
-      if (!served.namespaced) return (await readable(unread, groupKind, () => listIn({}))) ?? [];
-      const whole = isLong ? await listIn({}).catch(onApiError(['forbidden'], () => undefined)) : undefined;
-      if (whole) return whole;
-      if (isLong)
-        unread.add(`${groupKind} in ${several.length - mostPlaces} more namespaces: ${notEverywhere}`);
-      const found = several
-        .slice(0, mostPlaces)
-        .map((namespace) =>
-          readable(unread, `${groupKind} in namespace ${namespace}`, () => listIn({ namespace })),
-        );
-      return (await Promise.all(found)).flatMap((items) => items ?? []);
-    }),
-  );
-  return lists.flat();
-}
-
-const notEverywhere = 'you may not list all namespaces at once, and so many are not listed one by one';
 
 async function canaryNode(client: Reader, canary: KubernetesObject, unread: Set<string>): Promise<TreeNode> {
   const status = canaryStatus(canary);
@@ -185,34 +132,6 @@ async function copiesOf(client: Reader, canary: KubernetesObject, unread: Set<st
     .flatMap((items) => items ?? [])
     .filter((object) => isGenerated(object, canary as Canary))
     .map((object) => nodeOf(object, { role: 'copy', drift: '' }));
-}
-
-async function got(
-  client: Reader,
-  reference: ObjectReference,
-  unread: Set<string>,
-): Promise<{ result: KubernetesObject | undefined; isForbidden: boolean }> {
-  const own = new Set<string>();
-  const result = await readable(own, describe(reference), () => client.get(reference));
-  // What others that are read at the same time may not read says nothing about this one.
-  for (const line of own) unread.add(line);
-  return { result, isForbidden: own.size > 0 };
-}
-
-/** Undefined, with a word about it, for what may not be read; a kind that is not served has no objects. */
-async function readable<T>(
-  unread: Set<string>,
-  what: string,
-  read: () => Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isApiError(error, 'unknownKind')) return undefined;
-    if (!isApiError(error, 'forbidden')) throw error;
-    unread.add(`${what}: you may not read this`);
-    return undefined;
-  }
 }
 
 function nodeOf(
