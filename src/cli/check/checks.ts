@@ -3,7 +3,6 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient } from '../../http/types.ts';
 import type { Connection } from '../../server/connection.ts';
-import { rememberFileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, type CheckSection, guarded } from '../../terminal/check-report.ts';
 import { type CanaryRules, checkCanaries, checkProviders, usedBy } from './canaries.ts';
 import {
@@ -16,7 +15,7 @@ import {
 import { checkGatewayFeatures } from './gateways.ts';
 import { checkMetrics, type MetricOptions } from './metrics.ts';
 import { type Asker, checkRights, type InstalledChoice } from './rights.ts';
-import { checkSources, readableSources } from './sources.ts';
+import { gitSection, readableSources } from './sources.ts';
 import { checkTrust } from './trust.ts';
 
 /** What `holdfast check` is asked for. */
@@ -36,10 +35,11 @@ interface CheckParts {
 export async function check(parts: CheckParts, options: CheckOptions): Promise<CheckSection[]> {
   const { access, client, transport } = parts.connection;
   const { sources: given, watchNamespaces: watched, defaultProvider } = options;
+  const gitChecks = { client, http: parts.http, env: options.env, given };
   const server = await guarded(access.server, async () => [await checkServer(transport, access.server)]);
   const sections: CheckSection[] = [{ title: 'API server', lines: server }];
   if (server.some(({ state }) => state === 'failed'))
-    return [...sections, await gitSection(parts, options, given)];
+    return [...sections, await gitSection(gitChecks, given)];
   sections.push({ title: 'CustomResourceDefinitions', lines: await checkCrds(client) });
   const controller = await guarded('controller', async () => [
     await checkController(client, options.ownNamespace, transport.serverNowMs),
@@ -62,7 +62,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
     given.length > 0 ? { objects: [], lines: [] } : await listObjects(client, watched, 'Source');
   const readable = readableSources(inCluster.objects);
   const sources = given.length > 0 ? given : readable.valid;
-  const git = await gitSection(parts, options, sources);
+  const git = await gitSection(gitChecks, sources);
   sections.push({ ...git, lines: [...inCluster.lines, ...readable.lines, ...git.lines] });
   const trust = await checkTrust({ client, transport, ...options }, sources);
   if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
@@ -100,16 +100,4 @@ async function rightsLines(
 ): Promise<readonly CheckLine[]> {
   const used = usedBy(canaries, defaultProvider);
   return guarded('Rights', () => checkRights(connection.transport, { ...query, ...used }));
-}
-
-async function gitSection(
-  { connection, http }: CheckParts,
-  { env, sources: given }: CheckOptions,
-  sources: readonly Source[],
-): Promise<CheckSection> {
-  const fileSources = rememberFileSources(given);
-  return {
-    title: 'Git',
-    lines: await checkSources({ client: connection.client, http, fileSources, env }, sources),
-  };
 }

@@ -9,8 +9,8 @@ import { resolveReference } from '../../git/wire/references.ts';
 import { DEFAULT_TRANSPORT_LIMITS, type GitTransport } from '../../git/wire/transport.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { createGitAccess } from '../../server/git-access.ts';
-import type { FileSources } from '../../server/source-files.ts';
-import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
+import { type FileSources, rememberFileSources } from '../../server/source-files.ts';
+import { bad, type CheckLine, type CheckSection, guarded, ok } from '../../terminal/check-report.ts';
 import { checkWriting } from './sources-writing.ts';
 
 /** What asking Git takes. */
@@ -40,6 +40,15 @@ export function readableSources(objects: readonly KubernetesObject[]): {
     }
   }
   return { valid, lines };
+}
+
+/** What is said of Git. `given`: the Sources of files. */
+export async function gitSection(
+  { given, ...checks }: Omit<SourceChecks, 'fileSources'> & { readonly given: readonly Source[] },
+  sources: readonly Source[],
+): Promise<CheckSection> {
+  const lines = await checkSources({ ...checks, fileSources: rememberFileSources(given) }, sources);
+  return { title: 'Git', lines };
 }
 
 /** Asks each repository for its refs, with the credentials of the Source, and whether what it wants to write may be written. Nothing is fetched or written. */
