@@ -64,6 +64,15 @@ export type RunState = Extract<State, { readonly failedChecks: number; readonly 
 /** The state of this kind. */
 export type StateOf<Kind extends StateKind> = Extract<State, { readonly kind: Kind }>;
 
+/** How a state follows head. */
+export type HeadRule =
+  /** The last-known-good or a rejected release ends the release; a newer one takes its place. */
+  | 'replaces'
+  /** The last-known-good reverts it at once; a newer one waits for the end of this one, or for the state's own rule. */
+  | 'takesBack'
+  /** Only the state itself looks at head. */
+  | 'ownRule';
+
 /**
  * What a state's handler returns. `next` of another kind is handled in the same step; such an outcome has no actions, so that no state acts
  * for another one.

@@ -3,9 +3,9 @@ import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
 import { type Action, act, combine, type Decision, type Effects, emit, laneOf, note } from './outcome.ts';
-import { type Outcome, type State, standingStill, stateOf } from './state.ts';
+import { type HeadRule, type Outcome, type State, standingStill, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
-import { followHead, type HeadRule } from './states/head.ts';
+import { followHead } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
 import {
   keepConfigCopies,

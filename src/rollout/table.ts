@@ -5,10 +5,9 @@
 
 import type { Context } from './context.ts';
 import { ALL, type Next, NONE, type Preference, STAY } from './outcome.ts';
-import type { Outcome, StateKind, StateOf } from './state.ts';
+import type { HeadRule, Outcome, StateKind, StateOf } from './state.ts';
 import { analysing } from './states/analysing.ts';
 import { ending, endingPrefers } from './states/ending.ts';
-import type { HeadRule } from './states/head.ts';
 import { held, heldPrefers } from './states/held.ts';
 import { initializing } from './states/initializing.ts';
 import { converging, convergingPrefers, promoting, promotingPrefers } from './states/promoting.ts';

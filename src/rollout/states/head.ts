@@ -9,7 +9,16 @@ import { canaryServes, servingPods } from '../../health/workload-view.ts';
 import { hasHooks } from '../checks.ts';
 import { type Context, SETTLE_MS, sinceProgressMs, withLastChanges, withProgress } from '../context.ts';
 import { act, combine, type Effects, emit, type Next, note, stall, wake } from '../outcome.ts';
-import { enter, type Outcome, type RunState, type StateOf, trialState, without, withRun } from '../state.ts';
+import {
+  enter,
+  type HeadRule,
+  type Outcome,
+  type RunState,
+  type StateOf,
+  trialState,
+  without,
+  withRun,
+} from '../state.ts';
 import { canaryMayServe, hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
 import { headForRun, untilWindowOpens, windowWaitMs } from '../windows.ts';
 import {
@@ -21,15 +30,6 @@ import {
   soundRecord,
 } from '../world.ts';
 import { end, failOnPrimary, isOnPrimary, startRevert } from './transitions.ts';
-
-/** How a state follows head. */
-export type HeadRule =
-  /** The last-known-good or a rejected release ends the release; a newer one takes its place. */
-  | 'replaces'
-  /** The last-known-good reverts it at once; a newer one waits for the end of this one, or for the state's own rule. */
-  | 'takesBack'
-  /** Only the state itself looks at head. */
-  | 'ownRule';
 
 /** What follows from head in a state with this rule; undefined: nothing. */
 export function followHead(context: Context, state: RunState, rule: HeadRule): Outcome | undefined {
