@@ -85,6 +85,42 @@ test.each(['kubectl-set', 'kubectl-edit', 'holdfast-rollout'])(
   },
 );
 
+test('a value from a Secret is told neither where it was changed nor where the API server refuses it', async () => {
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'db' },
+    stringData: { password: 'hunter2+1' },
+  };
+  await bed.send('POST', '/api/v1/namespaces/shop/secrets', secret);
+  const withUrl = (image: string) => {
+    const web = JSON.parse(deployment(image));
+    web.spec.template.spec.containers[0].env = [{ name: 'DB', value: 'postgres://shop:${password}@db' }];
+    return { 'web.json': JSON.stringify(web) };
+  };
+  await bed.commit('v2', withUrl('shop/web:1'));
+  const source = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+  await bed.send('PATCH', source, { spec: { substitute: { from: [{ kind: 'Secret', name: 'db' }] } } });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+
+  await applyPart('env-patcher', { env: [{ name: 'DB', value: 'sqlite' }] });
+  await untilDrifted(/^True .*env-patcher.*sqlite, not postgres:\/\/shop:\*\*\*@db/);
+
+  bed.sandbox.fault(({ method, path, body }) =>
+    method === 'PATCH' && path.endsWith('/deployments/web')
+      ? { code: 422, reason: 'Invalid', message: `Invalid value: ${/postgres[^"\\\\]+/.exec(String(body))}` }
+      : undefined,
+  );
+  await bed.commit('v3', withUrl('shop/web:2'));
+  const told = async () => condition(await bed.canary(), 'Ready')?.message ?? '';
+  await eventually('the refusal is told', async () => /422 Invalid value: postgres/.test(await told()), {
+    seen: told,
+    timeoutMs: 30_000,
+  });
+  expect(JSON.stringify(statusOf(await bed.canary()))).not.toContain('hunter2');
+});
+
 test('a change that was made while no Holdfast ran is found at the start', async () => {
   const first = await bed.start();
   await waitForPhase(bed, 'Initialized');

@@ -2,6 +2,7 @@ import { type CommitInfo, gitPart, livePart } from '../../../api/commit.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { SourceWindow } from '../../../api/source/source.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
+import { createHiding } from '../../../render/sops/decrypt.ts';
 import type { HeadView } from '../../../rollout/world.ts';
 import { applySetIdOf } from '../../apply-set.ts';
 
@@ -18,6 +19,16 @@ export interface Head {
   readonly at?: string;
   /** What the Source holds under the names of the Canary's Services and routes. */
   readonly shared?: readonly KubernetesObject[] | undefined;
+  /** What of the release's objects was encrypted in Git or came from a Secret. */
+  readonly secrets?: readonly string[];
+}
+
+/** Takes out of texts what of the Canary's objects is secret (S31): others may quote them. */
+export function hidingFor({ secrets = [] }: Head): (text: string) => string {
+  if (secrets.length === 0) return (text) => text;
+  const hiding = createHiding();
+  hiding.add(secrets);
+  return hiding.hide;
 }
 
 /** What Git says about every Canary. Filled by the Source loops, read by the Canary loop. Lost on restart on purpose: Git says it again. */

@@ -30,6 +30,7 @@ import {
   settingsAnnotation,
   stepShareOf,
 } from '../../../workload/shared/metadata.ts';
+import { hidingFor } from '../context/heads.ts';
 import { entryOf, type KnownCopies, type KnownPrimary, type ReadContext } from '../context/observation.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';
 
@@ -84,7 +85,7 @@ async function findForeignChange(
   const changed = known.hasMatched
     ? allDifferences(live, applied)
     : differencesBy(live, applied, rolloutManager);
-  const change = isForeign ? foreignChangeOf(drift, changed, false) : undefined;
+  const change = isForeign ? foreignChangeOf(context, drift, { changed, isSecret: false }) : undefined;
   known.found = { generation, change };
   return change;
 }
@@ -208,10 +209,11 @@ function expectedOf(
 }
 
 async function copyView(
-  { parts, observation }: ReadContext,
+  context: ReadContext,
   { kind, name, written }: ExpectedCopy,
   digest: string,
 ): Promise<ConfigCopyView> {
+  const { parts, observation } = context;
   const view = (state: ConfigCopyView['state']): ConfigCopyView => ({ kind, name, state, drift: undefined });
   if (!written) return view('asWritten');
   const reference = { apiVersion: 'v1', kind, namespace: observation.view.namespace, name };
@@ -222,7 +224,12 @@ async function copyView(
   // What we wrote for this very release and differs was rewritten by a webhook of the cluster: writing it again changes nothing.
   if (drift.kind === 'own') return view(digestOf(live) === digest ? 'asWritten' : 'otherRelease');
   const changed = differencesOf(live, contentOf(written));
-  return { kind, name, state: 'foreign', drift: foreignChangeOf(drift, changed, kind === 'Secret') };
+  return {
+    kind,
+    name,
+    state: 'foreign',
+    drift: foreignChangeOf(context, drift, { changed, isSecret: kind === 'Secret' }),
+  };
 }
 
 /** Whether the copy follows its original outside Git, and that is newer. */
@@ -238,14 +245,19 @@ function isOutdated(
 
 /** A change by another field manager, as the status reports it. */
 function foreignChangeOf(
+  { parts, observation }: ReadContext,
   drift: ReturnType<typeof driftOf>,
-  differences: ReturnType<typeof differencesOf>,
-  isSecret: boolean,
+  { changed, isSecret }: { readonly changed: ReturnType<typeof differencesOf>; readonly isSecret: boolean },
 ): ForeignChange {
-  const fields = describeDifferences(differences.slice(0, reportedDifferences.fields), {
+  const hide = hidingFor(parts.heads.of(namespacedName(observation.canary)));
+  const fields = describeDifferences(changed.slice(0, reportedDifferences.fields), {
     isSecret,
     mostCharacters: reportedDifferences.characters,
-  });
+  }).map(({ path, expected, actual }) => ({
+    path,
+    expected: hide(expected),
+    actual: actual === undefined ? undefined : hide(actual),
+  }));
   return { manager: drift.kind === 'foreign' ? drift.manager : 'unknown', fields };
 }
 

@@ -1,7 +1,9 @@
+import { namespacedName } from '../../../api/kubernetes.ts';
 import { type Action, laneOf } from '../../../rollout/outcome.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
-import { failureOf, isStale } from '../../failure.ts';
+import { type Failure, failureOf, isStale } from '../../failure.ts';
 import type { ActionContext, Performer, Performers } from '../context/context.ts';
+import { hidingFor } from '../context/heads.ts';
 import type { ActionFailure } from './action-text.ts';
 import { adoptionPerformers } from './adopt-primary.ts';
 import { disownPerformers, releasePerformers } from './disown.ts';
@@ -61,7 +63,7 @@ export async function performAll(
 
   function failed(action: Action, error: unknown): void {
     undone.push(action);
-    if (!isStale(error)) failures.push({ action, failure: failureOf(error) });
+    if (!isStale(error)) failures.push({ action, failure: shownFailure(context, error) });
     // Traffic is moved on a fresh read of its own, of which the Services are no part.
     else if (action.type === 'EnsureServices') stale = error;
     else throw error;
@@ -82,6 +84,13 @@ export async function performAll(
   }
   if (stale !== undefined) throw stale;
   return { written, failures, undone };
+}
+
+/** The API server and its webhooks may quote what they were sent. */
+function shownFailure({ parts, observation }: ActionContext, error: unknown): Failure {
+  const failure = failureOf(error);
+  const hide = hidingFor(parts.heads.of(namespacedName(observation.canary)));
+  return { ...failure, message: hide(failure.message) };
 }
 
 function perform(context: ActionContext, action: Action): Promise<boolean> {

@@ -82,7 +82,9 @@ function headOf(parts: SourceParts, plan: CanaryPlan, reading: HeadReading, prob
     if (problem) return waiting('RecordTooLarge', problem);
     const scaler = plan.scaler && { scaler: plan.scaler.object };
     const canary = canaryOf(parts, plan);
-    const more = { ...scaler, shared: canary && reading.sharedWith(canary) };
+    const written = [plan.target, ...plan.configs, ...(plan.scaler ? [plan.scaler] : [])];
+    const secrets = written.flatMap((entry) => entry.secrets ?? []);
+    const more = { ...scaler, shared: canary && reading.sharedWith(canary), secrets };
     return { view: { kind: 'release', release: viewOf(built.ok) }, release: built.ok, ...more };
   }
   if (!built) return waiting('CanaryUnknown', 'the Canary is in neither Git nor the cluster');
