@@ -52,6 +52,24 @@ describe('differences in words', () => {
     expect(JSON.stringify(words({ containers: [] }, { containers: [container] }))).not.toContain('new');
   });
 
+  it('never show the password in an address, though a cut goes through it', () => {
+    const url = (password: string, host = 'db') => `postgres://shop:${password}@${host}:5432/shop?ssl=1`;
+    const env = (value: string) => ({ env: [{ name: 'DATABASE_URL', value }] });
+    expect(words(env(url('old')), env(url('n@w', 'db-2')))).toEqual([
+      {
+        path: 'env[DATABASE_URL].value',
+        expected: 'postgres://shop:(hidden)@db-2:5432/shop?ssl=1',
+        actual: 'postgres://shop:(hidden)@db:5432/shop?ssl=1',
+      },
+    ]);
+    const long = url('secret-'.repeat(20));
+    expect(JSON.stringify(words({}, { args: [`--a=${long}`], text: `a\n${long}` }))).not.toContain('secret');
+    expect(words({ a: 'http://web:80/a@b' }, { a: 'http://web/' })[0]?.actual).toBe('http://web:80/a@b');
+    const started = process.cpuUsage();
+    words({}, { a: '://a:'.repeat(200_000), b: `://${'a'.repeat(1_000_000)}` });
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
+  });
+
   it('are short and on one line', () => {
     const [difference] = words({ a: `${'y'.repeat(500)}` }, { a: 'x'.repeat(500) });
     expect(difference?.expected).toHaveLength(80);

@@ -13,6 +13,9 @@ export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
 
+/** The password of a user in an address. */
+const urlPassword = /(:\/\/[^\s:/?#@]*:)[^\s/]+@/g;
+
 /** Where a Secret holds values, or a copy of its manifest. */
 const secretPart = /^(data|stringData|metadata\.annotations)\b/;
 
@@ -45,7 +48,7 @@ export function describeDifferences(
 function describeDifference({ path, wanted, live }: Difference, most: number): FieldDifference {
   const textOf = (value: unknown): string => {
     const text = (typeof value === 'string' ? value : JSON.stringify(withoutSecrets(value))) ?? 'null';
-    return shorten(text.replace(/\s+/g, ' ').trim(), most);
+    return shorten(text.replace(urlPassword, `$1${redacted}@`).replace(/\s+/g, ' ').trim(), most);
   };
   if (typeof wanted !== 'string' || typeof live !== 'string' || !/\n/.test(wanted + live))
     return {
