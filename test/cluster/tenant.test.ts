@@ -291,6 +291,8 @@ const plurals: Readonly<Record<string, string>> = {
   sources: '/apis/holdfast.dev/v1alpha1',
   configmaps: '/api/v1',
   secrets: '/api/v1',
+  metrictemplates: '/apis/flagger.app/v1beta1',
+  alertproviders: '/apis/flagger.app/v1beta1',
 };
 
 /** Objects that say their namespaces themselves. */
@@ -352,6 +354,11 @@ beforeAll(async () => {
           {
             apiGroups: ['holdfast.dev'],
             resources: ['sources'],
+            verbs: ['get', 'create', 'patch', 'update'],
+          },
+          {
+            apiGroups: ['flagger.app'],
+            resources: ['metrictemplates', 'alertproviders'],
             verbs: ['get', 'create', 'patch', 'update'],
           },
         ],
@@ -589,6 +596,40 @@ describe('a tenant with the role edit in one namespace', () => {
       await tryAs('sources-alone', 'PATCH', `${pathOf('sources', own)}/good`, {
         metadata: { labels: { team: 'x' } },
       }),
+    ).toBeUndefined();
+  });
+
+  test('sends no Secret anywhere without the right to read it', async () => {
+    const provider = { type: 'web', address: 'https://thief.example.com' };
+    const secretRef = { name: 'crown' };
+    const template = (more: object) =>
+      object('flagger.app/v1beta1', 'MetricTemplate', 'thief', {
+        spec: { query: '', provider: { ...provider, ...more } },
+      });
+    const receiver = object('flagger.app/v1beta1', 'AlertProvider', 'thief', {
+      spec: { type: 'slack', secretRef },
+    });
+    const refusal = `requires the RBAC verb get on Secret ${own}/crown`;
+
+    for (const [resource, named] of [
+      ['metrictemplates', template({ secretRef })],
+      ['alertproviders', receiver],
+    ] as const) {
+      expect(await tryAs('sources-alone', 'POST', pathOf(resource, own), named), resource).toContain(refusal);
+      expect(
+        await tryAs('tenant', 'POST', `${pathOf(resource, own)}?dryRun=All`, named),
+        resource,
+      ).toBeUndefined();
+    }
+    expect(
+      await tryAs('sources-alone', 'POST', pathOf('metrictemplates', own), template({})),
+    ).toBeUndefined();
+    const one = `${pathOf('metrictemplates', own)}/thief`;
+    expect(await tryAs('sources-alone', 'PATCH', one, { spec: { provider: { secretRef } } })).toContain(
+      refusal,
+    );
+    expect(
+      await tryAs('sources-alone', 'PATCH', one, { metadata: { labels: { team: 'x' } } }),
     ).toBeUndefined();
   });
 

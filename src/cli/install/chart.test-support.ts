@@ -56,6 +56,7 @@ function fixedObjects(): Record<string, KubernetesObject[]> {
     ),
     verbPolicy: policies(objects, 'holdfast-verbs.holdfast.dev'),
     sourcePolicy: policies(named, 'holdfast-source-accounts.holdfast.dev'),
+    secretPolicy: policies(objects, 'holdfast-secrets.holdfast.dev'),
     bindingPolicy: policies(objects, 'holdfast-role-bindings.holdfast.dev'),
   };
 }

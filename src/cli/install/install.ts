@@ -24,6 +24,7 @@ import {
   destinationOf,
   disruptionBudget,
   networkPolicy,
+  secretPolicy,
   sourcePolicy,
   verbPolicy,
 } from './policies.ts';
@@ -168,6 +169,7 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
     ...rbacObjects({ ...shared, ...rights }),
     ...verbPolicy(shared),
     ...sourcePolicy({ ...shared, ...rights }),
+    ...secretPolicy(shared),
     ...bindingPolicy({ ...shared, ...rights }),
     networkPolicy(shared, egress, dashboard),
     service(pod),

@@ -49,9 +49,7 @@ export function sourcePolicy(options: InstalledNames & RightsOptions): Kubernete
   return policy(options, `${name}-source-accounts.holdfast.dev`, {
     matchConstraints: { resourceRules: [watched('holdfast.dev', 'sources')] },
     // Status, labels and annotations do not change what is written, except for requests, which have rights of their own.
-    matchConditions: [
-      { name: 'spec-changes', expression: 'oldObject == null || object.spec != oldObject.spec' },
-    ],
+    matchConditions: [specChanges],
     variables: [
       { name: 'account', expression: `${named} == '' ? '${defaultServiceAccount}' : ${named}` },
       { name: 'trusted', expression: `${named} == '' && ${namespace} in [${trusted}]` },
@@ -65,6 +63,31 @@ export function sourcePolicy(options: InstalledNames & RightsOptions): Kubernete
       {
         expression: `variables.trusted || authorizer.group('').resource('secrets').namespace(${namespace}).check('get').allowed()`,
         messageExpression: `'writing a Source requires the RBAC verb get on Secrets of namespace ' + ${namespace} + ', which Holdfast reads for it; the role edit has it'`,
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+/** Holdfast reads the Secret that a MetricTemplate or AlertProvider names, and sends what is in it to the address there: who names one must be allowed to read it. */
+export function secretPolicy(options: InstalledNames): KubernetesObject[] {
+  const namespace = 'object.metadata.namespace';
+  const named = '.?secretRef.?name';
+  return policy(options, `${options.name}-secrets.holdfast.dev`, {
+    matchConstraints: {
+      resourceRules: [watched('flagger.app', 'metrictemplates'), watched('flagger.app', 'alertproviders')],
+    },
+    matchConditions: [specChanges],
+    variables: [
+      {
+        name: 'secret',
+        expression: `object.spec${named}.orValue(object.spec.?provider${named}.orValue(''))`,
+      },
+    ],
+    validations: [
+      {
+        expression: `variables.secret == '' || authorizer.group('').resource('secrets').namespace(${namespace}).name(variables.secret).check('get').allowed()`,
+        messageExpression: `'naming a Secret here requires the RBAC verb get on Secret ' + ${namespace} + '/' + variables.secret + ', which Holdfast reads and sends to the address; the role edit has it'`,
         reason: 'Forbidden',
       },
     ],
@@ -99,6 +122,11 @@ export function bindingPolicy(options: InstalledNames & RightsOptions): Kubernet
     ],
   });
 }
+
+const specChanges = {
+  name: 'spec-changes',
+  expression: 'oldObject == null || object.spec != oldObject.spec',
+};
 
 /** A policy that refuses when it cannot be evaluated, and its binding. */
 function policy({ labels }: InstalledNames, name: string, spec: object): KubernetesObject[] {
