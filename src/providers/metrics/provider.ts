@@ -88,6 +88,11 @@ export interface MetricProvider {
   type: string;
   /** Milliseconds a query may take where it is not the usual bound. */
   timeoutMs?: number;
+  /**
+   * How a value is written into a query that is an address: as one part of it, whatever is in it, since its variables may be another one's than the
+   * template (threat row 8). Throws for what cannot be one. Undefined: as it is.
+   */
+  encode?(value: string): string;
   /** Throws for nothing that a server does: that is `error` or `noData`. */
   query(request: MetricRequest, access: MetricAccess): Promise<MetricReading>;
   /** The finite values of several moments, as `points` of the reading. Undefined: the system is not asked so. */

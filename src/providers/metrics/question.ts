@@ -90,9 +90,10 @@ export function questionOf(source: MetricSource): Question {
   if (metric.query)
     return { provider: prometheus, endpoint, query: renderTemplate(metric.query, values), fromProvider };
   const template = requiredTemplate(source);
+  const asked = templateEndpoint(template, source);
   return {
-    ...templateEndpoint(template, source),
-    query: renderTemplate(template.spec.query, values),
+    ...asked,
+    query: renderTemplate(template.spec.query, values, asked.provider.encode),
     fromProvider,
   };
 }

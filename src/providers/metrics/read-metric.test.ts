@@ -230,6 +230,29 @@ describe('what a Prometheus is asked', () => {
     expect(effort()).toBeLessThan(100);
   });
 
+  it('is asked at the path of the template alone, whatever the Canary puts into a variable', async () => {
+    const { asked, http, address } = await aServer(json({ value: 1 }));
+    const template = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'errors', namespace: 'shop' },
+      spec: {
+        provider: { type: 'web', address, jsonPointer: '/value' },
+        query: '/services/{{ variables.id }}?window={{ interval }}',
+      },
+    } satisfies MetricTemplate;
+    const readingOf = (id: string) => {
+      const metric = { name: 'errors', templateRef: { name: 'errors' }, templateVariables: { id } };
+      return readMetric(aSource(metric, '', { template }), http);
+    };
+    expect(await readingOf('../admin?all=1&#')).toMatchObject({ value: 1 });
+    expect(await readingOf('..')).toMatchObject({
+      kind: 'error',
+      detail: expect.stringContaining('no part'),
+    });
+    expect(asked.map(({ path }) => path)).toEqual(['/services/..%2Fadmin%3Fall%3D1%26%23']);
+  });
+
   it('is read at once where it is text of very many digits that is no number', async () => {
     const { http, address } = await aServer(json({ value: `${'1'.repeat(60_000)}x` }));
     const template = {

@@ -18,13 +18,17 @@ const mostGiven = 1_000_000;
 type TemplateValues = Readonly<Record<string, Value>>;
 
 /**
- * The rendered text. Throws TemplateError, with line and column, for syntax outside the subset, a missing variable, or a value that would
+ * The rendered text, in which `encode` writes the values. Throws TemplateError, with line and column, for syntax outside the subset, a missing variable, or a value that would
  * end the quotes it stands in.
  */
-export function renderTemplate(template: string, values: TemplateValues): string {
+export function renderTemplate(
+  template: string,
+  values: TemplateValues,
+  encode: (value: string) => string = (value) => value,
+): string {
   if (template.length > longestTemplate)
     throw new TemplateError(`the query is longer than ${longestTemplate} characters`);
-  const renderer = new Renderer(template, values);
+  const renderer = new Renderer(template, values, encode);
   renderer.write(parseTemplate(template));
   return renderer.text;
 }
@@ -32,6 +36,7 @@ export function renderTemplate(template: string, values: TemplateValues): string
 class Renderer {
   readonly #template: string;
   readonly #values: TemplateValues;
+  readonly #encode: (value: string) => string;
   /** Variables of the enclosing blocks, innermost last. */
   #scopes: Array<Map<string, Value>> = [new Map()];
   text = '';
@@ -39,9 +44,10 @@ class Renderer {
   #quote: string | undefined;
   #given = 0;
 
-  constructor(template: string, values: TemplateValues) {
+  constructor(template: string, values: TemplateValues, encode: (value: string) => string) {
     this.#template = template;
     this.#values = values;
+    this.#encode = encode;
   }
 
   write(nodes: readonly Node[]): void {
@@ -57,7 +63,7 @@ class Renderer {
 
   /** Appends a value. Inside quotes it must not end them: a variable could otherwise change what is asked (threat row 8). */
   #output(pipe: Pipe, offset: number): void {
-    const value = this.#at(offset, () => textOf(this.#pipe(pipe)));
+    const value = this.#at(offset, () => this.#encode(textOf(this.#pipe(pipe))));
     const quote = this.#quote;
     const stays = quote === undefined || openQuote(value, quote) === quote;
     if (!stays || (quote !== undefined && openQuote(value + quote, quote) === quote))

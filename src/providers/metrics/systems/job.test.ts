@@ -71,6 +71,7 @@ interface Given {
   readonly release?: string;
   readonly namespace?: string;
   readonly signal?: AbortSignal;
+  readonly templateVariables?: Readonly<Record<string, string>>;
 }
 
 function read({ cluster }: World, given: Given = {}) {
@@ -82,7 +83,8 @@ function read({ cluster }: World, given: Given = {}) {
   const signal = given.signal ?? new AbortController().signal;
   const jobs =
     'jobs' in given ? given.jobs : { cluster, canary, check: [release, 'canary', 'smoke'], signal };
-  const metric = { name: 'smoke', templateRef: { name: 'smoke' } };
+  const { templateVariables = {} } = given;
+  const metric = { name: 'smoke', templateRef: { name: 'smoke' }, templateVariables };
   const source = { canary, metric, role: 'canary', provider: 'contour', metricsServer: '', nowMs } as const;
   const send = async () => expect.fail('nobody is asked over HTTP');
   return readMetric({ ...source, template }, { send, jobs });
@@ -103,6 +105,20 @@ it('is 1 where the Job completed, and nothing of it is left', async () => {
   });
   expect(JSON.stringify(made?.spec)).toContain('"env":[{"name":"URL","value":"http://web-canary"}]');
   expect([...world.objects.values()].map(({ kind }) => kind)).toEqual(['CronJob']);
+});
+
+it('gives the Job no variable but those of the template, whatever the Canary puts into one', async () => {
+  const world = aWorld(() => complete);
+  const path = 'a b+c?d&NODE_OPTIONS=--import=data:text/javascript,0#%41';
+  const query = 'cronjob/smoke?URL=http://{{ service }}/{{ variables.path }}&MODE=fast\n';
+  await read(world, { query, templateVariables: { path } });
+  expect(JSON.stringify(world.made[0]?.spec)).toContain(
+    JSON.stringify([
+      { name: 'URL', value: `http://web/${path}` },
+      { name: 'MODE', value: 'fast' },
+    ]).slice(1, -1),
+  );
+  expect(JSON.stringify(world.made[0]?.spec)).not.toContain('"name":"NODE_OPTIONS"');
 });
 
 it.each([

@@ -82,6 +82,7 @@ const podSchema = z.object({
  */
 export const job: MetricProvider = {
   type: 'job',
+  encode: encodeURIComponent,
   async query(request, { jobs }) {
     const { name, variables } = questionIn(request.query);
     if (!name) return failedReading('the query must be like cronjob/NAME or cronjob/NAME?VARIABLE=value');

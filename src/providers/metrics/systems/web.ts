@@ -3,20 +3,26 @@ import * as z from 'zod';
 import { withoutLastSlashes } from '../../../api/limits.ts';
 import type { MetricReading } from '../../../api/observed.ts';
 import { valueReading } from '../points.ts';
-import { failedReading } from '../provider.ts';
+import { failedReading, type MetricProvider } from '../provider.ts';
 import { credentials, restProvider } from '../rest.ts';
 
 /** Its entry of the table. */
-export const web = restProvider({
-  type: 'web',
-  title: 'JSON',
-  answer: z.unknown(),
-  question: (request, base) => ({
-    url: urlBelow(base, request.query.replace(/\s+/g, ' ').trim()),
-    auth: credentials(request),
+export const web: MetricProvider = {
+  ...restProvider({
+    type: 'web',
+    title: 'JSON',
+    answer: z.unknown(),
+    question: (request, base) => ({
+      url: urlBelow(base, request.query.replace(/\s+/g, ' ').trim()),
+      auth: credentials(request),
+    }),
+    reading: (answer, { jsonPointer = '' }) => readingAt(answer, jsonPointer),
   }),
-  reading: (answer, { jsonPointer = '' }) => readingAt(answer, jsonPointer),
-});
+  encode(value) {
+    if (/^\.\.?$/.test(value)) throw new Error(`${value} is no part of a path`);
+    return encodeURIComponent(value);
+  },
+};
 
 /** The address with the path and the parameters of the query after it. Throws where `..` would leave the address. */
 function urlBelow(base: URL, query: string): URL {
