@@ -68,14 +68,13 @@ export function templateOf(
 /** The question of a metric. Throws TemplateError for everything that the author of the Canary has to repair. */
 export function questionOf(source: MetricSource): Question {
   const { canary, metric, role, provider } = source;
-  const interval = metric.interval || '1m';
+  // Only the leading numbers and units: the CRD leaves the rest open, and a query is more than its author wrote with it.
+  const interval = /^(?:[0-9]{1,9}(?:ms|m|s))+/.exec(metric.interval || '1m')?.[0];
+  if (!interval) throw new TemplateError('interval must be a duration such as 30s or 1m');
   const subject = metricSubject(canary, role, source);
   const endpoint = prometheusEndpoint(source);
   if (isBuiltIn(metric.name)) {
-    // Only the leading numbers and units: the CRD leaves the rest open.
-    const duration = /^(?:[0-9]{1,9}(?:ms|m|s))+/.exec(interval)?.[0];
-    if (!duration) throw new TemplateError('interval must be a duration such as 30s or 1m');
-    const found = builtInQuery(metric.name, counting(source), { subject, interval: duration });
+    const found = builtInQuery(metric.name, counting(source), { subject, interval });
     if (!found)
       throw new TemplateError(
         `${metric.name} is not known for provider ${provider}${subject.kind === 'service' ? ' and a Service as target' : ''}; use a MetricTemplate with a query for it`,

@@ -216,7 +216,9 @@ describe('what a Prometheus is asked', () => {
   it('is the inline query on one line, below the path of the address', async () => {
     const { http, address, asked } = await aServer(vector('1'));
 
-    await readMetric(aSource({ ...inline, interval: '30s' }, `${address}/prom/`, { role: 'primary' }), http);
+    // The CRD leaves open what follows.
+    const interval = '30s]) or (secrets[5m';
+    await readMetric(aSource({ ...inline, interval }, `${address}/prom/`, { role: 'primary' }), http);
 
     expect(asked).toMatchObject([
       { path: '/prom/api/v1/query', query: 'sum( errors{pod=~"podinfo-primary-.*"}[30s] )' },
