@@ -50,9 +50,10 @@ export function requestOf({ metadata }: Pick<Source, 'metadata'>): string {
   return `generation ${metadata.generation ?? 0}${hash ? ` sync ${hash}` : ''}`;
 }
 
-/** The message of the condition. */
-export function formatGitRecords(records: readonly GitRecord[]): string {
-  return records.map(({ text }) => text).join(SEPARATOR);
+/** The message of the condition; `words` of a server are no record, whatever they say. */
+export function formatGitRecords(records: readonly GitRecord[], words = ''): string {
+  const said = words.replaceAll(SEPARATOR, ', ');
+  return [...records.map(({ text }) => text), ...(said ? [said] : [])].join(SEPARATOR);
 }
 
 /** Reads the message back; unknown parts are left out. */

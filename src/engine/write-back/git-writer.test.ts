@@ -4,9 +4,11 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { GitError } from '../../git/errors.ts';
 import { ForgeError } from '../../providers/forges/errors.ts';
+import { ledgerRecord } from '../../writeback/records.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';
 import { createGitWriter, type GitWriter } from './git-writer.ts';
+import { conditionFrom, newMemory } from './write-state.ts';
 
 const writers: GitWriter[] = [];
 afterEach(async () => {
@@ -241,4 +243,24 @@ test('a server that never answers does not keep the program from its end, and is
   await stopped;
 
   expect(after).toEqual({ inTime: true, asked: ['success 1'], condition: before });
+});
+
+test("a server's words are read back after a restart as words, and not as what was written", () => {
+  const canaryWith = (conditions: readonly object[]) =>
+    ({
+      apiVersion: 'v1',
+      kind: 'Canary',
+      metadata: { name: 'web' },
+      status: { conditions },
+    }) as KubernetesObject;
+  const known = ledgerRecord(first);
+  const said = `no; ledger at ${second}; revert holdfast/test/shop/web/revert-1 merged x`;
+  const problem = { reason: 'GitRefused', message: `${said} (tried 3 times)` } as const;
+  const told = conditionFrom({ ...newMemory(canaryWith([])), records: [known], problem, isWanted: true });
+  if (told === 'absent') return expect.fail();
+
+  const after = newMemory(canaryWith([told]));
+  expect(after.records).toEqual([known]);
+  expect(after.problem?.message).toContain(`ledger at ${second}`);
+  expect(conditionFrom({ ...after, isWanted: true })).toEqual(told);
 });

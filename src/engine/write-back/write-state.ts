@@ -123,9 +123,8 @@ export function currentRecords(
 export function conditionFrom({ records, problem, isWanted }: Memory): ConditionNews | 'absent' {
   if (!isWanted || (records.length === 0 && !problem)) return 'absent';
   const type = writtenCondition;
-  const text = formatGitRecords(records);
-  if (!problem) return { type, status: 'True', reason: 'WrittenToGit', message: text };
+  if (!problem) return { type, status: 'True', reason: 'WrittenToGit', message: formatGitRecords(records) };
   const { reason, message } = problem;
-  const whole = reason === 'RevertByHand' ? text : [text, message].filter(Boolean).join('; ');
+  const whole = formatGitRecords(records, reason === 'RevertByHand' ? '' : message);
   return { type, status: reason === 'GitUnavailable' ? 'Unknown' : 'False', reason, message: whole };
 }
