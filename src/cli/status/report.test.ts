@@ -256,6 +256,18 @@ describe('status', () => {
     expect(other[1]).toBe('is its CRD installed?');
   });
 
+  it('says below the line of a Canary whose newest release serves what else asks for a person', async () => {
+    const { conditions = [], ...status } = calm.status as CanaryStatus;
+    const told = { type: 'Drifted', reason: 'ForeignChange', message: 'kubectl-edit changed the image' };
+    const of = async (is: 'True' | 'False') => {
+      const drifted = { ...status, conditions: [...conditions, { ...told, status: is }] };
+      return (await lines({ kind: 'Canary' }, [{ ...calm, status: drifted }])).join('\n');
+    };
+
+    expect(await of('True')).toContain('Succeeded\n  Drifted is True: kubectl-edit changed the image');
+    expect(await of('False')).not.toContain('Drifted');
+  });
+
   it('says how to go on after a pause', async () => {
     const paused = canary('web', calm.status as CanaryStatus, { 'holdfast.dev/pause': 'true' });
     const text = (await lines({ name: 'web' }, [paused])).join('\n');

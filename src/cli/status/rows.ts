@@ -9,6 +9,7 @@ import {
   shortCommit,
   sourceMessageOf,
   toneOf,
+  troublesBeside,
   urgency,
 } from '../../api/canary/summary.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
@@ -43,6 +44,8 @@ interface CanaryRow {
   readonly message: string;
   /** Why the last release failed, or why nothing proceeds; empty if the message says it already. */
   readonly why: string;
+  /** What else asks for a person, also where the newest release serves. */
+  readonly beside: readonly string[];
   readonly tone: StatusTone;
 }
 
@@ -89,6 +92,7 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     next: status.next ? `${status.next.action}${when}` : '',
     message: messageOf(object),
     why: reasonBehind(object),
+    beside: troublesBeside(status).map(({ type, status: is, message }) => `${type} is ${is}: ${message}`),
     tone: toneOf(object),
   };
 }
@@ -162,14 +166,13 @@ const sourceColumns: ReadonlyArray<TableColumn<SourceRow>> = [
   { title: 'HEAD', value: (row) => row.subject, least: 12 },
 ];
 
-/** What needs a person comes first, then by namespace and name; below each line that is not good: message and next action. */
+/** What needs a person comes first, then by namespace and name; below each line that is not good: message and next action; below any: what else asks for a person. */
 export function canaryTable(rows: readonly CanaryRow[], options: TableOptions): string[] {
   const columns = options.wide ? [...canaryColumns, ...wideColumns] : canaryColumns;
-  return withRemarks(mostUrgentFirst(rows), columns, options, (row) => [
-    row.message,
-    ...(row.why ? [`Why: ${row.why}`] : []),
-    ...(row.next ? [`Next: ${row.next}`] : []),
-  ]);
+  return withRemarks(mostUrgentFirst(rows), columns, options, ({ message, why, next, beside, tone }) => {
+    const goesOn = [message, ...(why ? [`Why: ${why}`] : []), ...(next ? [`Next: ${next}`] : [])];
+    return tone === 'good' ? beside : [...goesOn, ...beside];
+  });
 }
 
 /** The Sources in the same order, those that are not ready with their message. */
@@ -177,7 +180,9 @@ export function sourceTable(rows: readonly SourceRow[], options: TableOptions): 
   const columns = options.wide
     ? [...sourceColumns, { title: 'MESSAGE', value: (row: SourceRow) => row.message || '-' }]
     : sourceColumns;
-  return withRemarks(mostUrgentFirst(rows), columns, options, (row) => [row.message]);
+  return withRemarks(mostUrgentFirst(rows), columns, options, ({ message, tone }) =>
+    tone === 'good' ? [] : [message],
+  );
 }
 
 function mostUrgentFirst<Row extends Pick<SourceRow, 'namespace' | 'name'> & { readonly tone: StatusTone }>(
@@ -191,7 +196,7 @@ function mostUrgentFirst<Row extends Pick<SourceRow, 'namespace' | 'name'> & { r
   );
 }
 
-function withRemarks<Row extends { readonly namespace: string; readonly tone: string }>(
+function withRemarks<Row extends { readonly namespace: string }>(
   rows: readonly Row[],
   columns: ReadonlyArray<TableColumn<Row>>,
   { screen, wide, withNamespace }: TableOptions,
@@ -205,7 +210,7 @@ function withRemarks<Row extends { readonly namespace: string; readonly tone: st
     titles,
     ...lines.flatMap((line, index) => {
       const row = rows[index];
-      if (!row || row.tone === 'good') return [line];
+      if (!row) return [line];
       const below = remarks(row).flatMap((remark) => wrap(remark, screen.columns, '  '));
       return [line, ...below.map((text) => paint(screen, 'quiet', text))];
     }),
