@@ -13,6 +13,8 @@ export interface AlertNews {
   readonly incident: Incident;
   /** What was reported since. */
   readonly later?: readonly Incident[];
+  /** Only for receivers whose alerts fire until they are told of an end. */
+  readonly endsOnly?: boolean;
 }
 
 /** What came of one sending. `final`: trying the same again cannot help. The detail holds no address, token or body. */

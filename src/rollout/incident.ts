@@ -67,7 +67,9 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const { canary, options } = draft.world;
   const alerts = alertsFor(canary, severity, options.hasDefaultAlert === true);
   if (endsAlerts({ severity, outcome: moment.outcome }))
-    alerts.push(...openAlerts(canary, status).filter((name) => !alerts.includes(name)));
+    alerts.push(
+      ...openAlerts(status).filter((name) => alertsById(canary).has(name) && !alerts.includes(name)),
+    );
   return present({
     key,
     time: draft.now,
@@ -114,14 +116,14 @@ export function unreportedKey(
   return isOver ? `${key}/${stamp(nowMs)}` : undefined;
 }
 
-/** Alerts that were told of something bad, and of no end since, as far as reports are kept. */
-function openAlerts(canary: Canary, { incidents = [] }: CanaryStatus): string[] {
+/** Names of alerts that were told of something bad, and of no end since, as far as reports are kept. */
+export function openAlerts({ incidents = [] }: CanaryStatus): string[] {
   const end = incidents.findIndex(endsAlerts);
   const since = end < 0 ? incidents : incidents.slice(0, end);
   const told = since.flatMap(({ severity, alerts = [] }) =>
     severity === 'info' ? [] : alerts.map(({ name }) => name),
   );
-  return [...alertsById(canary).keys()].filter((name) => told.includes(name));
+  return [...new Set(told)];
 }
 
 /** The state that this decision enters, if it is reported. */

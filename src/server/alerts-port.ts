@@ -30,12 +30,12 @@ interface AlertsPortOptions {
 export function createAlertsPort(options: AlertsPortOptions): Alerts {
   const { providers, cluster, byDefault, clusterName, documentation } = options;
   return {
-    async send({ about, alert, incident, later }, signal) {
+    async send({ about, alert, incident, later, endsOnly = false }, signal) {
       const { name: subject, namespace: home = '' } = about.metadata;
       const http = forTenant(options.http, `alerts ${home}`);
       const kind = about.kind === 'Source' ? ('Source' as const) : ('Canary' as const);
       const subjectOf = { kind, name: subject, namespace: home, cluster: clusterName };
-      const notice = { incident, later, ...subjectOf, documentation };
+      const notice = { incident, later, endsOnly, ...subjectOf, documentation };
       if (!alert) return sendDefault(notice, byDefault, http, signal);
       const namespace = alert.providerRef.namespace || home;
       const { name } = alert.providerRef;
@@ -45,8 +45,8 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       const provider = namedObject(providers, 'AlertProvider', { namespace, name });
       if (typeof provider === 'string') return failed(provider);
       const secret = await secretValues(cluster, namespace, provider.spec.secretRef?.name);
-      const endsOnly = !passes(alert.severity, incident.severity);
-      return sendAlert({ ...notice, endsOnly }, provider, secret, http, signal);
+      const isEndOnly = endsOnly || !passes(alert.severity, incident.severity);
+      return sendAlert({ ...notice, endsOnly: isEndOnly }, provider, secret, http, signal);
     },
   };
 }

@@ -35,7 +35,9 @@ beforeEach(async () => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
     if (!isUp) return void response.writeHead(503).end();
-    const { outcome, reason, text } = JSON.parse(Buffer.concat(chunks).toString()) as Told;
+    const body = JSON.parse(Buffer.concat(chunks).toString());
+    // Alertmanager gets a list, here of what has ended.
+    const { outcome, reason, text } = (Array.isArray(body) ? body[0].annotations : body) as Told;
     told.push({ to: (request.url ?? '').slice(1), outcome, reason, text });
     response.end('{}');
   });
@@ -99,7 +101,7 @@ function of(outcome: string): string[] {
     .sort();
 }
 
-test('a revert tells every alert of its severity once, and a restart tells nobody again', async () => {
+test('a revert tells every alert of its severity once, a restart nobody again, and a deletion those that fire', async () => {
   const app = await startFirstRelease();
   failPrimary(bed, 'shop/web:2');
   const bad = await bed.commit('bad one', { 'web.json': deployment('shop/web:2') });
@@ -124,6 +126,20 @@ test('a revert tells every alert of its severity once, and a restart tells nobod
   });
   await bed.pass(30_000);
   expect(told).toHaveLength(before);
+
+  // Its alerts would fire for a day.
+  const name = 'infos';
+  await bed.send('PATCH', `/apis/flagger.app/v1beta1/namespaces/shop/alertproviders/${name}`, {
+    spec: { type: 'alertmanager' },
+  });
+  await bed.send('PATCH', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop', {
+    spec: { suspend: true },
+  });
+  await bed.pass(5_000);
+  await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+  await eventually('its end is told', async () => told.length > before, { seen: async () => told });
+  await bed.pass(5_000);
+  expect(told.slice(before)).toMatchObject([{ to: 'infos/api/v2/alerts', reason: 'Deleted' }]);
 });
 
 test('a write that is refused for a minute tells every alert of its severity once, and not one that ends sooner', async () => {

@@ -65,10 +65,10 @@ function world(
     log: quiet,
     events: { emit: (_, { reason, message }) => events.push(`${reason}: ${message}`) },
     alerts: {
-      async send({ alert, incident: { key }, later = [] }: AlertNews) {
+      async send({ alert, incident: { key }, later = [], endsOnly }: AlertNews) {
         const after = later.map((one) => ` after ${one.key}`).join('');
         receivers.push(alert?.providerRef.name);
-        got.push(`${alert?.name ?? 'by default'} ${key}${after}`);
+        got.push(`${alert?.name ?? 'by default'} ${key}${after}${endsOnly ? ' (ends only)' : ''}`);
         return answers.shift() ?? take?.(clock.nowMs()) ?? sent;
       },
     },
@@ -255,4 +255,27 @@ test('an alert to the receiver of the flags needs no alert in the spec', async (
   await settle();
   expect(got).toEqual(['by default one']);
   expect(statesAfter(outbox, canary)).toEqual([{ name: '(default)', state: 'sent' }]);
+});
+
+test('a Canary that is gone ends what was told of it, also what is still being sent', async () => {
+  const { clock, got, outbox } = world([later]);
+  outbox.send(canaryWith(incident([{ name: 'chat', state: 'waiting' }])));
+  await settle();
+  outbox.forget('shop/web');
+  outbox.forget('shop/web');
+  await settle();
+  await clock.advance(60_000);
+  expect(got).toEqual(['chat one', 'chat deleted/u1 (ends only)', 'chat one after deleted/u1']);
+});
+
+test('a Canary that is gone ends nothing where a success did, or nothing bad was told', async () => {
+  const { got, outbox } = world();
+  const told = incident([{ name: 'chat', state: 'sent' }]);
+  const success: Incident = { ...told, key: 'two', outcome: 'Succeeded', severity: 'info' };
+  for (const incidents of [[success, told], [success], []]) {
+    outbox.send(canaryWith(...incidents));
+    outbox.forget('shop/web');
+  }
+  await settle();
+  expect(got).toEqual([]);
 });

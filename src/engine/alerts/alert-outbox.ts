@@ -2,7 +2,9 @@ import { alertsById, type Canary, DEFAULT_ALERT } from '../../api/canary/canary.
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
+import { stamp } from '../../api/time.ts';
 import type { EventSink } from '../../contracts/cluster.ts';
+import { openAlerts } from '../../rollout/incident.ts';
 import { createPlaces, type DeliveryParts, deliverAlert, emitNotSent } from './delivery.ts';
 
 /**
@@ -14,6 +16,7 @@ export interface AlertOutbox {
   send(canary: Canary): void;
   /** The status with the answers that came since it was read. */
   answered(canary: Canary, status: CanaryStatus): CanaryStatus;
+  /** The Canary is gone: what it was reported for ends where alerts fire until they are told so. */
   forget(canaryKey: string): void;
   /** Ends attempts under way; what is not answered is sent after the next start. */
   stop(): Promise<void>;
@@ -40,6 +43,8 @@ interface Delivery {
 export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
   const { log, onAnswer } = options;
   const byCanary = new Map<string, Map<string, Delivery>>();
+  /** Canaries with alerts that were told of no end, as read last. */
+  const open = new Map<string, Canary>();
   const postponed = new Set<string>();
   const running = new Set<Promise<void>>();
   const places = createPlaces(maximumUnderWay);
@@ -58,9 +63,27 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
     running.add(work);
   }
 
+  function tellEnd(canary: Canary, incident: Incident): void {
+    for (const name of openAlerts(canary.status ?? {})) {
+      const alert = alertsById(canary).get(name);
+      const giveBack = alert || name === DEFAULT_ALERT ? places.take(canary) : undefined;
+      if (!giveBack || stopping.signal.aborted) continue;
+      const news = () => ({ about: canary, alert, incident, endsOnly: true });
+      const work = deliverAlert(options, news, stopping.signal).then((answer) => {
+        running.delete(work);
+        giveBack();
+        if (answer?.kind === 'failed')
+          emitNotSent(options.events, { about: canary, name, incident, why: answer.detail });
+      });
+      running.add(work);
+    }
+  }
+
   return {
     send(canary) {
       const canaryKey = namespacedName(canary);
+      if (openAlerts(canary.status ?? {}).length > 0) open.set(canaryKey, canary);
+      else open.delete(canaryKey);
       const waiting = waitingOf(canary);
       const known = byCanary.get(canaryKey) ?? new Map<string, Delivery>();
       const current = new Map([...known].filter(([id]) => waiting.has(id)));
@@ -80,11 +103,35 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
       }
     },
     answered: (canary, status) => withAnswers(status, byCanary.get(namespacedName(canary))),
-    forget: (canaryKey) => void byCanary.delete(canaryKey),
+    forget(canaryKey) {
+      const canary = open.get(canaryKey);
+      const underWay = byCanary.get(canaryKey)?.values() ?? [];
+      open.delete(canaryKey);
+      byCanary.delete(canaryKey);
+      if (!canary) return;
+      const end = deleted(canary, options.clock.nowMs());
+      const { incidents = [] } = canary.status ?? {};
+      const gone = { ...canary, status: { ...canary.status, incidents: [end, ...incidents] } };
+      // What is still being sent comes after its end.
+      for (const delivery of underWay) delivery.canary = gone;
+      tellEnd(canary, end);
+    },
     async stop() {
       stopping.abort();
       await Promise.all(running);
     },
+  };
+}
+
+function deleted({ metadata: { uid, namespace, name } }: Canary, nowMs: number): Incident {
+  return {
+    key: `deleted/${uid ?? ''}`,
+    time: stamp(nowMs),
+    outcome: 'Succeeded',
+    severity: 'info',
+    reason: 'Deleted',
+    message: `Canary ${namespace}/${name} was deleted`,
+    commit: '',
   };
 }
 
