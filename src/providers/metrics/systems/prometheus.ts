@@ -8,12 +8,13 @@ import { below, credentials, restProvider } from '../rest.ts';
 
 const sample = z.tuple([z.number(), z.string().max(64)]);
 const seriesSchema = z.union([z.object({ value: sample }), z.object({ histogram: z.array(z.unknown()) })]);
+const dataSchema = z.object({ analysis: z.unknown().optional() });
 const answerSchema = z.discriminatedUnion('resultType', [
-  z.object({ resultType: z.literal('vector'), result: z.array(seriesSchema) }),
-  z.object({ resultType: z.literal('scalar'), result: sample }),
-  z.object({ resultType: z.literal('matrix') }),
-  z.object({ resultType: z.literal('string') }),
-  z.object({ resultType: z.literal('streams') }),
+  dataSchema.extend({ resultType: z.literal('vector'), result: z.array(seriesSchema) }),
+  dataSchema.extend({ resultType: z.literal('scalar'), result: sample }),
+  dataSchema.extend({ resultType: z.literal('matrix') }),
+  dataSchema.extend({ resultType: z.literal('string') }),
+  dataSchema.extend({ resultType: z.literal('streams') }),
 ]);
 /** How servers say that series may be missing in an answer with status 200: Thanos and Cortex in words, VictoriaMetrics with a flag. */
 const successSchema = z.object({
@@ -21,9 +22,10 @@ const successSchema = z.object({
   warnings: z.array(z.string()).nullish(),
   isPartial: z.boolean().nullish(),
   stats: z.object({ seriesFetched: z.unknown() }).nullish().catch(undefined),
+  data: dataSchema,
 });
 const matrixSchema = successSchema.extend({
-  data: z.object({ result: z.array(z.object({ values: z.array(sample) })) }),
+  data: dataSchema.extend({ result: z.array(z.object({ values: z.array(sample) })) }),
 });
 const envelopeSchema = successSchema.extend({ data: answerSchema });
 
@@ -33,16 +35,16 @@ export const prometheus = instantQueries('prometheus', '/api/v1/query', 'a Prome
 /** Grafana Loki: a metric query over logs, such as `sum(rate({app="x"} |= "error" [1m]))`. */
 export const loki = instantQueries('loki', '/loki/api/v1/query', 'a Loki query result');
 
-/** `asOfNow`: of VictoriaMetrics. */
+/** `extra`: parameters that this system alone knows. */
 interface Asked extends MetricRequest {
-  readonly asOfNow?: boolean;
+  readonly extra?: Readonly<Record<string, string>>;
 }
 
 /** White space in a query has no meaning and is collapsed, as Flagger does. */
 function instantQueries(type: string, path: string, title: string): MetricProvider {
-  const parametersOf = ({ query, maxSampleAgeMs, asOfNow }: Asked) => ({
+  const parametersOf = ({ query, maxSampleAgeMs, extra }: Asked) => ({
     query: query.replace(/\s+/g, ' ').trim(),
-    ...(asOfNow ? { latency_offset: '1ms' } : {}),
+    ...extra,
     // How far Prometheus looks back for the newest sample of a series; its default is 5 minutes.
     ...(maxSampleAgeMs === undefined ? {} : { lookback_delta: String(maxSampleAgeMs / 1_000) }),
   });
@@ -55,9 +57,7 @@ function instantQueries(type: string, path: string, title: string): MetricProvid
       auth: credentials(request),
     }),
     reading: (answer, request, again) =>
-      isLate(answer, request)
-        ? again({ ...request, asOfNow: true })
-        : (gapOf(answer, type) ?? readingOf(answer.data, request)),
+      gapOf(answer, type) ?? askedBetter(answer, request, again) ?? readingOf(answer.data, request),
   });
   const range = restProvider({
     type,
@@ -71,25 +71,32 @@ function instantQueries(type: string, path: string, title: string): MetricProvid
       return { url: below(base, `${path}_range`, parameters), auth: credentials(request) };
     },
     reading: (answer, request, again) =>
-      isLate(answer, request)
-        ? again({ ...request, asOfNow: true })
-        : (gapOf(answer, type) ??
-          onlyOne(answer.data.result, 'sum(...)', ({ values }) =>
-            pointsReading(
-              values.map(([seconds, value]) => ({ atMs: seconds * 1_000, value })),
-              request,
-            ),
-          )),
+      gapOf(answer, type) ??
+      askedBetter(answer, request, again) ??
+      onlyOne(answer.data.result, 'sum(...)', ({ values }) =>
+        pointsReading(
+          values.map(([seconds, value]) => ({ atMs: seconds * 1_000, value })),
+          request,
+        ),
+      ),
   });
   return { ...instant, queryPoints: range.query };
 }
 
 /**
- * VictoriaMetrics, which alone says how many series it fetched, answers as of 30 s ago, with the time of now, unless it is asked otherwise: a check would judge
- * the traffic before that of its step. Others refuse a parameter that they do not know, as Google's frontend does.
+ * The answer to the same question with the parameters of the system that answered, which others may refuse, as Google's frontend does. VictoriaMetrics,
+ * which alone says how many series it fetched, answers as of 30 s ago, with the time of now: a check would judge the traffic before that of its step. Thanos,
+ * which alone has an analysis, says nothing of missing stores where it has none at all, or where its frontend divides a query.
  */
-function isLate({ stats }: z.infer<typeof successSchema>, { asOfNow }: Asked): boolean {
-  return stats?.seriesFetched !== undefined && asOfNow !== true;
+function askedBetter<Request extends Asked>(
+  { stats, data }: z.infer<typeof successSchema>,
+  request: Request,
+  again: (better: Request) => Promise<MetricReading>,
+): Promise<MetricReading> | undefined {
+  if (request.extra) return undefined;
+  if (stats?.seriesFetched !== undefined) return again({ ...request, extra: { latency_offset: '1ms' } });
+  if (data.analysis !== undefined) return again({ ...request, extra: { partial_response: 'false' } });
+  return undefined;
 }
 
 /**

@@ -21,41 +21,53 @@ const request: MetricRequest = {
 };
 const points = { stepMs: 10_000, count: 3 };
 
-/** Answers as of 30 s ago, when the value was 7, unless the question says otherwise; `more` stands beside every answer. */
-function late(more: object) {
-  const offsets: Array<string | null> = [];
+/** The value is 7 unless the question says more, then it is 8; `more` stands beside every answer, `analysis` in it. */
+function answeringLess({ analysis, ...more }: { analysis?: unknown; stats?: unknown }) {
+  const extras: string[] = [];
   const send = async ({ url }: HttpRequest) => {
     const { pathname, searchParams } = new URL(url);
-    const offset = searchParams.get('latency_offset');
-    offsets.push(offset);
-    const sample = [nowMs / 1_000, offset === null ? '7' : '8'];
+    for (const usual of ['query', 'start', 'end', 'step']) searchParams.delete(usual);
+    const extra = searchParams.toString();
+    extras.push(extra);
+    const sample = [nowMs / 1_000, extra === '' ? '7' : '8'];
     const data = pathname.endsWith('_range')
-      ? { resultType: 'matrix', result: [{ values: [sample] }] }
-      : { resultType: 'vector', result: [{ value: sample }] };
+      ? { resultType: 'matrix', result: [{ values: [sample] }], analysis }
+      : { resultType: 'vector', result: [{ value: sample }], analysis };
     return {
       status: 200,
       headers: {},
       body: Buffer.from(JSON.stringify({ status: 'success', data, ...more })),
     };
   };
-  return { offsets, send };
+  return { extras, send };
 }
 
-test('VictoriaMetrics is asked again as of now, since at first it answers as of half a minute ago', async () => {
-  const { offsets, send } = late({ stats: { seriesFetched: '1', executionTimeMsec: 0 } });
+test.each([
+  [
+    'VictoriaMetrics is asked again as of now, since at first it answers as of half a minute ago',
+    { stats: { seriesFetched: '1', executionTimeMsec: 0 } },
+    'latency_offset=1ms',
+  ],
+  [
+    'Thanos is asked again for no part of the answer, since at first it may say nothing of missing stores',
+    { analysis: {} },
+    'partial_response=false',
+  ],
+])('%s', async (_, more, extra) => {
+  const { extras, send } = answeringLess(more);
 
   expect(await prometheus.query(request, { send })).toMatchObject({ kind: 'value', value: 8 });
   expect(await prometheus.queryPoints?.({ ...request, points }, { send })).toMatchObject({ points: [8] });
-  expect(offsets).toEqual([null, '1ms', null, '1ms']);
+  expect(extras).toEqual(['', extra, '', extra]);
 });
 
 test.each([{}, { stats: null }, { stats: { samples: {} } }])(
   'other servers are asked once, without a parameter that they may refuse: %j',
   async (more) => {
-    const { offsets, send } = late(more);
+    const { extras, send } = answeringLess(more);
 
     expect(await prometheus.query(request, { send })).toMatchObject({ kind: 'value', value: 7 });
-    expect(offsets).toEqual([null]);
+    expect(extras).toEqual(['']);
   },
 );
 
