@@ -372,6 +372,11 @@ it('loki: the words of a refusal in plain text are told, without the token', asy
     kind: 'error',
     detail: 'HTTP 400: parse error at line 1, col 5: unexpected IDENTIFIER; ***',
   });
+  const insecure = await start(double, answering('Client sent an HTTP request to an HTTPS server.\n', 400));
+  expect(await insecure.read()).toEqual({
+    kind: 'error',
+    detail: 'HTTP 400: Client sent an HTTP request to an HTTPS server.',
+  });
   const answered = await start(double, answering(words, 200, plain));
   expect(await answered.read()).toEqual({ kind: 'error', detail: 'the answer is not JSON' });
 });

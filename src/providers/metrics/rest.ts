@@ -200,11 +200,13 @@ function wordsIn(value: unknown, depth = 0): string {
   return said.length === 0 ? '' : [kind, ...said].filter(Boolean).join(': ');
 }
 
-/** The first line of a refusal in plain text, as Loki writes it. A page of HTML is somebody else's. */
-function plainWords({ 'content-type': type = '' }: HttpResponse['headers'], body: Uint8Array): string {
-  if (!type.startsWith('text/plain')) return '';
+/** The first line of a refusal in plain text, as Loki writes it; without a type that of Go's servers that want HTTPS. A page of HTML is somebody else's. */
+function plainWords(
+  { 'content-type': type = 'text/plain' }: HttpResponse['headers'],
+  body: Uint8Array,
+): string {
   const [line = ''] = new TextDecoder().decode(body.subarray(0, plainBytes)).trim().split('\n');
-  return line;
+  return type.startsWith('text/plain') && !line.startsWith('<') ? line : '';
 }
 
 /** What is read of plain text: more than `withoutSecrets` shows, since a cut may go through a secret. */
