@@ -143,21 +143,31 @@ async function ask(
 
 function readingOf<Answer, Request extends MetricRequest>(
   { title, answer, decode, reading }: RestProvider<Answer, Request>,
-  { status, headers, body }: HttpResponse,
+  response: HttpResponse,
   request: Request,
   again: (better: Request) => Promise<MetricReading>,
 ): MetricReading | Promise<MetricReading> {
-  const isGood = status >= 200 && status <= 299;
-  const value = isGood && decode ? decodedBy(decode, body) : decodedBy(JSON.parse, body);
-  if (isGood && value === undefined)
+  const { status, headers, body } = response;
+  if (status < 200 || status > 299) return failedReading(refusalOf(response, request));
+  const value = decodedBy(decode ?? JSON.parse, body);
+  if (value === undefined)
     return failedReading(decode ? `the answer is not ${title}` : 'the answer is not JSON');
-  const parsed = isGood ? answer.safeParse(value) : undefined;
-  if (parsed?.success)
+  const parsed = answer.safeParse(value);
+  if (parsed.success)
     return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs }, again);
+  return failedReading(shownWords(wordsIn(value), request) || `the answer is not ${title}`);
+}
+
+/** The status of a refusal, and the server's words. */
+export function refusalOf({ status, headers, body }: HttpResponse, request: MetricRequest): string {
+  const value = decodedBy(JSON.parse, body);
   const said = value === undefined ? plainWords(headers, body) : wordsIn(value);
-  const words = bothEnds(oneLine(hidden(said, request)).replace(`${status}: `, ''));
-  if (isGood) return failedReading(words || `the answer is not ${title}`);
-  return failedReading(`HTTP ${status}${words ? `: ${words}` : ''}`);
+  const words = shownWords(said, request).replace(`${status}: `, '');
+  return `HTTP ${status}${words ? `: ${words}` : ''}`;
+}
+
+function shownWords(said: string, request: MetricRequest): string {
+  return bothEnds(oneLine(hidden(said, request)));
 }
 
 /** The time of the answer by the clock of the server, which also sets the time of its samples: a wrong clock here makes nothing stale. */
@@ -193,11 +203,15 @@ function wordsIn(value: unknown, depth = 0): string {
       .map((one) => wordsIn(one, depth + 1))
       .filter(Boolean)
       .join('; ');
-  // AWS writes `__type` with a namespace, and `message` or `Message`.
-  const { errorType, code, __type, error, errors, message, Message } = value as Record<string, unknown>;
-  const kind = [errorType, code, __type].find((one) => typeof one === 'string')?.replace(/^.*#/, '');
-  const said = [error, errors, message, Message].map((one) => wordsIn(one, depth + 1)).filter(Boolean);
-  return said.length === 0 ? '' : [kind, ...said].filter(Boolean).join(': ');
+  const fields = new Map(Object.entries(value).map(([name, field]) => [name.toLowerCase(), field]));
+  // AWS writes `__type`, with a namespace before it, and `Message`, `Error` and `Code`.
+  const kind = ['errortype', 'code', '__type']
+    .map((name) => fields.get(name))
+    .find((one) => typeof one === 'string');
+  const said = ['error', 'errors', 'message', 'error_description']
+    .map((name) => wordsIn(fields.get(name), depth + 1))
+    .filter(Boolean);
+  return said.length === 0 ? '' : [kind?.replace(/^.*#/, ''), ...said].filter(Boolean).join(': ');
 }
 
 /** The first line of a refusal in plain text, as Loki writes it; without a type that of Go's servers that want HTTPS. A page of HTML is somebody else's. */

@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { HttpRequest } from '../../../http/types.ts';
 import { type CloudIdentity, lent, type MetricAccess, type MetricRequest } from '../provider.ts';
-import { secretValue } from '../rest.ts';
+import { refusalOf, secretValue } from '../rest.ts';
 
 /** Keys that sign. */
 interface AwsKeys {
@@ -82,19 +82,18 @@ export async function awsKeys(
       ...(sessionToken ? { sessionToken } : {}),
     };
   }
-  return keysOfPod(lent(request, identity), region, request.timeoutMs);
+  return keysOfPod(lent(request, identity), region, request);
 }
 
 /** In the order of AWS's own libraries: variables, a web identity (EKS), a container's endpoint (ECS, EKS), the machine. */
-async function keysOfPod(identity: CloudIdentity, region: string, timeoutMs: number): Promise<AwsKeys> {
+async function keysOfPod(identity: CloudIdentity, region: string, asked: MetricRequest): Promise<AwsKeys> {
   const { environment } = identity;
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment;
   const { AWS_ROLE_ARN: role, AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile } = environment;
   const ask = async (request: HttpRequest): Promise<string> => {
-    const { status, body } = await identity.http.send({ ...request, limits: { totalTimeoutMs: timeoutMs } });
-    if (status !== 200)
-      throw new Error(`${new URL(request.url).host} gives no AWS credentials: HTTP ${status}`);
-    return Buffer.from(body).toString('utf8');
+    const answer = await identity.http.send({ ...request, limits: { totalTimeoutMs: asked.timeoutMs } });
+    if (answer.status === 200) return Buffer.from(answer.body).toString('utf8');
+    throw new Error(`${new URL(request.url).host} gives no AWS credentials: ${refusalOf(answer, asked)}`);
   };
   if (accessKeyId && secretAccessKey) {
     const sessionToken = environment.AWS_SESSION_TOKEN;

@@ -2,8 +2,9 @@
 import { createSign } from 'node:crypto';
 import * as z from 'zod';
 import { readPrivateKey } from '../../../http/private-key.ts';
+import type { HttpResponse } from '../../../http/types.ts';
 import { jsonIn, lent, type MetricAccess, type MetricHttp, type MetricRequest } from '../provider.ts';
-import { tlsOf } from '../rest.ts';
+import { refusalOf, tlsOf } from '../rest.ts';
 
 const keySchema = z.object({
   type: z.literal('service_account'),
@@ -34,7 +35,7 @@ export async function tokenOfKey(
     .join('.');
   const assertion = `${unsigned}.${signature(unsigned, secret)}`;
   const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
-  const { status, body } = await http.send({
+  const answer = await http.send({
     url,
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
@@ -42,7 +43,7 @@ export async function tokenOfKey(
     tls: tlsOf(request),
     limits: { totalTimeoutMs: request.timeoutMs },
   });
-  return tokenIn(body, status, new URL(url).host);
+  return tokenIn(answer, request, new URL(url).host);
 }
 
 function signature(text: string, privateKey: string): string {
@@ -60,7 +61,7 @@ export async function tokenOfPod(
   identity: MetricAccess['identity'],
 ): Promise<string> {
   const path = '/instance/service-accounts/default/token';
-  return tokenIn(...(await askMetadata(path, request, identity)), 'metadata.google.internal');
+  return tokenIn(await askMetadata(path, request, identity), request, 'metadata.google.internal');
 }
 
 /** The project that the pod runs in. */
@@ -68,27 +69,26 @@ export async function projectOfPod(
   request: MetricRequest,
   identity: MetricAccess['identity'],
 ): Promise<string> {
-  const [body, status] = await askMetadata('/project/project-id', request, identity);
-  if (status === 200) return Buffer.from(body).toString('utf8').trim();
-  throw new Error(`metadata.google.internal returns no project: HTTP ${status}`);
+  const answer = await askMetadata('/project/project-id', request, identity);
+  if (answer.status === 200) return Buffer.from(answer.body).toString('utf8').trim();
+  throw new Error(`metadata.google.internal returns no project: ${refusalOf(answer, request)}`);
 }
 
 async function askMetadata(
   path: string,
   request: MetricRequest,
   identity: MetricAccess['identity'],
-): Promise<[Uint8Array, number]> {
+): Promise<HttpResponse> {
   const { http } = lent(request, identity);
-  const { body, status } = await http.send({
+  return http.send({
     url: `${metadata}${path}`,
     headers: { 'metadata-flavor': 'Google' },
     limits: { totalTimeoutMs: request.timeoutMs },
   });
-  return [body, status];
 }
 
-function tokenIn(body: Uint8Array, status: number, host: string): string {
-  const parsed = tokenSchema.safeParse(jsonIn(Buffer.from(body).toString('utf8')));
-  if (status === 200 && parsed.success) return parsed.data.access_token;
-  throw new Error(`${host} gives no access token: HTTP ${status}`);
+function tokenIn(answer: HttpResponse, request: MetricRequest, host: string): string {
+  const parsed = tokenSchema.safeParse(jsonIn(Buffer.from(answer.body).toString('utf8')));
+  if (answer.status === 200 && parsed.success) return parsed.data.access_token;
+  throw new Error(`${host} gives no access token: ${refusalOf(answer, request)}`);
 }

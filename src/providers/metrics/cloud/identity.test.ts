@@ -133,6 +133,26 @@ describe('CloudWatch without a Secret uses, where the identity of the pod is len
     expect(reading).toEqual({ kind: 'value', value: 12.5 });
   });
 
+  it('a role that STS refuses, and tells why', async () => {
+    const refusal = {
+      Error: {
+        Code: 'AccessDenied',
+        Message: 'Not authorized to perform sts:AssumeRoleWithWebIdentity',
+        Type: 'Sender',
+      },
+      RequestId: 'a',
+    };
+    const http = {
+      send: async () => ({ status: 403, headers: {}, body: Buffer.from(JSON.stringify(refusal)) }),
+    };
+    const environment = { AWS_ROLE_ARN: 'arn', AWS_WEB_IDENTITY_TOKEN_FILE: file('token-of-the-account') };
+    expect(await read('cloudwatch', { ...http, identity: { http, environment } })).toEqual({
+      kind: 'error',
+      detail:
+        'sts.eu-north-1.amazonaws.com gives no AWS credentials: HTTP 403: AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity',
+    });
+  });
+
   it('the endpoint of a container (EKS Pod Identity, ECS)', async () => {
     const { http } = await aCloud({
       ...monitoring,
