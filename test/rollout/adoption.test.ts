@@ -197,6 +197,21 @@ describe('a release that is told of under another digest', () => {
     expect(model.events.slice(events)).toEqual([]);
     expect(model.status.history).toBeUndefined();
   });
+
+  it('does so, too, where the primary changes right after the record was marked', () => {
+    const model = left({ phase: 'Succeeded' });
+    play(model, 5);
+    const events = model.events.length;
+    model.renamed = { from: 'a', to: 'a2' };
+    model.commit('a2');
+    model.refused.add('AdoptPrimary');
+    play(model, 5);
+    model.refused.clear();
+    play(model, 5);
+    expect(model.primary?.digest).toBe('a2');
+    expect(model.status).toMatchObject({ phase: 'Succeeded', lastKnownGood: { digest: 'a2' } });
+    expect(model.events.slice(events)).toEqual([]);
+  });
 });
 
 const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 100);

@@ -50,9 +50,14 @@ function adoptKnown(
 ): Outcome | undefined {
   const { world, good, head } = context;
   const { phase, canaryWeight = 0 } = world.status;
-  // The last-known-good has a new digest, as when the API server adds a default to the same template.
-  if (isHead && good?.digest === world.primary?.digest && rejectionOf(context, release.digest) === undefined)
-    return withoutTraffic(state, adoptPrimary(release), { status: { lastAppliedSpec: release.digest } });
+  // The last-known-good has a new digest, as when the API server adds a default to the same template. Its record may be marked before the primary is.
+  const isMarked = good?.digest === release.digest;
+  const isGood = isMarked || good?.digest === world.primary?.digest;
+  if (isHead && isGood && rejectionOf(context, release.digest) === undefined) {
+    const { digest } = release;
+    const adopted = isMarked ? act({ type: 'AdoptPrimary', digest }) : adoptPrimary(release);
+    return withoutTraffic(state, adopted, { status: { lastAppliedSpec: digest } });
+  }
   if (isHead || !headWasTried || !head || phase !== 'Failed' || canaryWeight > 0) return undefined;
   return withoutTraffic(state, rejectFailed(context, head));
 }
