@@ -9,6 +9,7 @@ import { followHead } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
 import {
   keepConfigCopies,
+  paceRestores,
   removeRecords,
   repairRecord,
   scalePrimaryBack,
@@ -64,7 +65,7 @@ export function step(world: World): Decision {
     };
   const early = adopted ?? awaitsServices(context, state);
   if (early) return finish(context, withConfigCopies(context, decided(context, early, answers)));
-  const outcome = runStates(context, state);
+  const outcome = paceRestores(context, runStates(context, state));
   // A pause on the primary's scaler is never ours; one that came with the copy would leave the primary without pods (flagger issue 1934).
   const unpaused: Action[] = world.scaler?.primary?.paused
     ? [{ type: 'PauseScaler', side: 'primary', paused: false }]

@@ -14,6 +14,7 @@ const timers: readonly string[] = [
   'standing',
   'unknownSince',
   'shortSince',
+  'restoredTime',
 ];
 
 /** `run.startTime` names the release that the timers belong to. */

@@ -7,8 +7,9 @@ import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { hasConverged } from '../../health/readiness.ts';
 import { canaryServes, servingPods, wantedPods } from '../../health/workload-view.ts';
-import type { Context } from '../context.ts';
+import { type Context, remainingMs } from '../context.ts';
 import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
+import { type Outcome, withRun } from '../state.ts';
 import { fullSize, resumeReplicas } from '../traffic/traffic.ts';
 import {
   describeDamage,
@@ -74,6 +75,24 @@ function changeOfTemplate({ world: { primary, sharesWorkload } }: Context): stri
   const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
   if (!change || sharesWorkload) return undefined;
   return `${primary?.drift?.manager ?? 'another client'} changed ${change.path}`;
+}
+
+/**
+ * A template that another controller changes as soon as it is restored, such as a policy that mutates what exists, is restored once an interval: each
+ * write replaces pods, and there would be one a second until the deadline.
+ */
+export function paceRestores(context: Context, outcome: Outcome): Outcome {
+  const { next, actions = [] } = outcome;
+  const { primary } = context.world;
+  const isRestore = (action: Action) => action.type === 'ApplyPrimary' && action.digest === primary?.digest;
+  if (!('iterations' in next) || !actions.some(isRestore)) return outcome;
+  const { intervalMs, progressDeadlineMs } = context.plan.postPromotion;
+  const { restoredTime } = next.run;
+  const pauseMs = Math.min(intervalMs, progressDeadlineMs / 2);
+  const leftMs = restoredTime === undefined ? 0 : remainingMs(context, restoredTime, pauseMs);
+  if (leftMs === 0) return { ...outcome, next: withRun(next, { restoredTime: context.now }) };
+  const others = actions.filter((action) => !isRestore(action));
+  return { ...outcome, ...combine(outcome, wake(leftMs)), actions: others };
 }
 
 /** A primary that was scaled by hand gets the number of pods that Git asks for; at zero pods it gets at least one (issue 11, 14 and 22). */

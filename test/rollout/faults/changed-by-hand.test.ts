@@ -88,6 +88,30 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
     },
   );
 
+  it.each(['Converging', 'Verifying'])(
+    'by a controller, as soon as it is written again: that is done once an interval, and it is held at the deadline: %s',
+    (state) => {
+      const model = live({ postPromotion: { ...slow.postPromotion, onFailure: 'hold', interval: '10s' } });
+      model.commit('b');
+      until(model, state, () => model.status.postPromotion?.state === state && model.primary?.digest === 'b');
+      let restores = 0;
+      const edits = (forMs: number) => {
+        for (let passedMs = 0; passedMs < forMs; passedMs += 1000) {
+          if (model.drift === undefined) restores += 1;
+          model.editPrimary();
+          pass(model, 1000);
+        }
+      };
+      edits(50_000);
+      expect(restores).toBeGreaterThan(3);
+      expect(restores).toBeLessThan(8);
+      edits(40_000);
+      expect(standing(model)).toMatch(/^Promoting\/Held .* again and again/);
+      pass(model, 600_000, () => model.status.phase === 'Succeeded');
+      expectLive(model, 'b');
+    },
+  );
+
   it('by a controller, where checks are further apart than the deadline: it is held once as well', () => {
     const model = live({ postPromotion: { ...slow.postPromotion, interval: '3m' } });
     model.commit('b');
