@@ -1,27 +1,28 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { readRefs } from '../../../sandbox/git-server/refs.ts';
 import type { RepositoryCounts, RepositorySettings } from './git-faults.ts';
 
 const run = promisify(execFile);
 
-/** A repository worked on with native git through a clone of its own. */
+/** A repository worked on with native git in a folder of its own. */
 export interface GitClone {
   /** Where clients fetch it. */
   readonly url: string;
-  /** Folder of the clone that the helpers commit in. */
+  /** The folder that the helpers commit in. */
   readonly folder: string;
-  /** Writes the files (null removes one), commits and pushes; returns the commit's id. The server's faults do not touch it. */
+  /** Writes the files (null removes one) and commits them, for clients to fetch; returns the commit's id. The server's faults do not touch it. */
   commit(files: Readonly<Record<string, string | null>>, message: string): Promise<string>;
-  /** Reverts a commit, the newest one by default, and pushes; returns the new commit's id. */
+  /** Reverts a commit, the newest one by default, in the same way; returns the new commit's id. */
   revert(commit?: string): Promise<string>;
   /** Makes `commit` the branch's head by force. */
   forcePush(commit: string): Promise<void>;
-  /** Runs git in the clone and returns its output. */
+  /** Runs git in the folder and returns its output. */
   git(...args: readonly string[]): Promise<string>;
-  /** Removes the clone. */
+  /** Removes the folder. */
   remove(): void;
 }
 
@@ -44,18 +45,33 @@ const IDENTITY = {
   GIT_TERMINAL_PROMPT: '0',
 };
 
-/** Creates a bare repository `<name>.git` below `gitRoot`, with an empty branch `main`, and a clone to work in. */
+/** Pushes are taken, also of the branch that the working folder is at; nothing is packed by the way. */
+const SERVED = `
+[http]
+	receivepack = true
+[uploadpack]
+	allowAnySHA1InWant = true
+	allowFilter = true
+[receive]
+	denyCurrentBranch = ignore
+	autogc = false
+[maintenance]
+	auto = false
+`;
+
+/**
+ * Creates a repository `<name>.git` below `gitRoot`, with an empty branch `main`. What is committed in its folder is on the server at once: a push would be ten
+ * processes of git for each commit.
+ */
 export async function createGitRepo(gitRoot: string, baseUrl: string, name: string): Promise<GitRepo> {
-  const bare = join(gitRoot, `${name}.git`);
-  mkdirSync(dirname(bare), { recursive: true });
-  await run('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare]);
-  const settings = {
-    'http.receivepack': 'true',
-    'uploadpack.allowAnySHA1InWant': 'true',
-    'uploadpack.allowFilter': 'true',
-  };
-  for (const [key, value] of Object.entries(settings)) await run('git', ['-C', bare, 'config', key, value]);
-  const clone = await createGitClone(`${baseUrl}/${name}.git`, bare);
+  const served = join(gitRoot, `${name}.git`);
+  mkdirSync(dirname(served), { recursive: true });
+  const clone = await cloneOf(`${baseUrl}/${name}.git`, [`--separate-git-dir=${served}`], async () => {
+    const head = readRefs(served).get('refs/heads/main');
+    if (head === undefined) throw new Error(`${served} has no branch main`);
+    return head;
+  });
+  appendFileSync(join(served, 'config'), SERVED);
   const control = `${baseUrl}/_bed/${name}`;
   return {
     ...clone,
@@ -63,8 +79,8 @@ export async function createGitRepo(gitRoot: string, baseUrl: string, name: stri
       await fetch(control, { method: 'PUT', body: JSON.stringify(wanted) });
     },
     collectGarbage: async () => {
-      await run('git', ['-C', bare, 'reflog', 'expire', '--expire=now', '--all']);
-      await run('git', ['-C', bare, 'gc', '--quiet', '--prune=now']);
+      await clone.git('reflog', 'expire', '--expire=now', '--all');
+      await clone.git('gc', '--quiet', '--prune=now');
     },
     counts: async ({ reset } = { reset: false }) => {
       const response = await fetch(`${control}${reset ? '?reset' : ''}`);
@@ -75,18 +91,27 @@ export async function createGitRepo(gitRoot: string, baseUrl: string, name: stri
 
 /** A clone with an empty branch `main` that pushes to `remote`; clients fetch from `url`. */
 export async function createGitClone(url: string, remote: string): Promise<GitClone> {
+  const clone = await cloneOf(url, [], async (git, ...flags) => {
+    await git('push', '--quiet', ...flags, 'origin', 'HEAD:refs/heads/main');
+    return git('rev-parse', 'HEAD');
+  });
+  await clone.git('remote', 'add', 'origin', remote);
+  return clone;
+}
+
+/** `publish` brings what was committed to where clients fetch it, and returns the id of the commit. */
+async function cloneOf(
+  url: string,
+  initFlags: readonly string[],
+  publish: (git: GitClone['git'], ...flags: readonly string[]) => Promise<string>,
+): Promise<GitClone> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-clone-'));
   const git = async (...args: readonly string[]) => {
     const { stdout } = await run('git', ['-C', folder, ...args], { env: { ...process.env, ...IDENTITY } });
     return stdout.trim();
   };
-  await git('init', '--quiet', '--initial-branch=main');
-  await git('remote', 'add', 'origin', remote);
+  await git('init', '--quiet', '--initial-branch=main', '--template=', ...initFlags);
 
-  const push = async (...flags: readonly string[]) => {
-    await git('push', '--quiet', ...flags, 'origin', 'HEAD:refs/heads/main');
-    return git('rev-parse', 'HEAD');
-  };
   const commit = async (files: Readonly<Record<string, string | null>>, message: string) => {
     for (const [path, content] of Object.entries(files)) {
       const target = join(folder, path);
@@ -98,15 +123,15 @@ export async function createGitClone(url: string, remote: string): Promise<GitCl
     }
     await git('add', '--all');
     await git('commit', '--quiet', '--allow-empty', '-m', message);
-    return push();
+    return publish(git);
   };
   const revert = async (which = 'HEAD') => {
     await git('revert', '--no-edit', which);
-    return push();
+    return publish(git);
   };
   const forcePush = async (which: string) => {
     await git('reset', '--quiet', '--hard', which);
-    await push('--force');
+    await publish(git, '--force');
   };
   return {
     url,

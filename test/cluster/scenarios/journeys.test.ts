@@ -121,7 +121,7 @@ describe.concurrent('a person', () => {
     await lost.until('v1 initialized', ({ phase }) => phase === 'Initialized');
     const v2 = await lost.release('v2');
     await lost.until('v2 succeeded', ({ lastPromotedCommit, run }) => lastPromotedCommit === v2 && !run);
-    const ledger = async () => repo.git('ls-remote', 'origin', 'refs/holdfast/*');
+    const ledger = async () => repo.git('for-each-ref', 'refs/holdfast/');
     await waitFor(async () => (await ledger()).includes(v2), {
       timeoutMs: 120_000,
       what: 'the ledger holds v2',

@@ -47,7 +47,6 @@ async function open(
     await git('add', '--all');
     const signing = ['-c', 'gpg.format=ssh', '-c', `user.signingkey=${key}`];
     await git(...signing, 'commit', '--quiet', '--allow-empty', '-S', '-m', subject);
-    await git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
   };
   await commit('first', files);
   await bed.apply([sourceOf(namespace, repository.url, spec)], namespace);
