@@ -25,6 +25,8 @@ async function start(target: Target, replicas: number, bounds: Json) {
     read: () => target.request('GET', `${workload}/web`),
     bound: (spec: Json) => patch(scaler, spec),
     scale: (count: number) => patch(workload, { replicas: count }),
+    /** A real server would look at it until its end. */
+    remove: () => target.request('DELETE', `${scaler}/web`),
   };
 }
 
@@ -40,6 +42,7 @@ export function autoscalerTests({ target }: Suite): void {
     await running.bound({ minReplicas: 1 });
     await running.scale(9);
     await eventually(running.read, replicasAre(6));
+    await running.remove();
   });
 
   test('leaves a workload at zero alone, and takes it up again when somebody else does', async () => {
@@ -48,6 +51,7 @@ export function autoscalerTests({ target }: Suite): void {
     expect((await running.read()).body.spec.replicas).toBe(0);
     await running.scale(1);
     await eventually(running.read, replicasAre(3));
+    await running.remove();
   });
 
   test('is refused with a minimum above its maximum, or below one', async () => {
@@ -55,5 +59,6 @@ export function autoscalerTests({ target }: Suite): void {
     expect(running.created.body.spec.minReplicas).toBe(1);
     expect((await running.bound({ minReplicas: 3 })).code).toBe(422);
     expect((await running.bound({ minReplicas: 0 })).code).toBe(422);
+    await running.remove();
   });
 }

@@ -125,7 +125,8 @@ function controllerManagerFlags(kubeconfig: string, serviceAccountKey: string): 
     '--use-service-account-credentials=false',
     '--leader-elect=false',
     '--secure-port=0',
-    '--controllers=*,-node-ipam-controller',
+    // No container has the certificate of its namespace's ConfigMap mounted.
+    '--controllers=*,-node-ipam-controller,-root-ca-certificate-publisher-controller',
     '--node-monitor-grace-period=24h',
     '--kube-api-qps=200',
     '--kube-api-burst=400',

@@ -64,7 +64,11 @@ async function open(
     untilSays: (type: string, reason: string) =>
       until(`${type} says ${reason}`, async () => (await condition(type))?.reason === reason),
     read: (kind: string, name: string) => bed.readObject(kind, namespace, name),
-    close: () => suspendAll(bed, namespace),
+    suspend: () => suspendAll(bed, namespace),
+    close: async () => {
+      await suspendAll(bed, namespace);
+      await bed.clearNamespace(namespace);
+    },
   };
 }
 
@@ -369,7 +373,7 @@ describe.concurrent('Sources on a real API server', () => {
       {},
     );
     await shop.untilSays('Applied', 'Applied');
-    await shop.close();
+    await shop.suspend();
     await shop.untilSays('Ready', 'Suspended');
     await bed.kubectl([
       '-n',
