@@ -228,6 +228,11 @@ export function oneLine(text: string): string {
   return withoutDirections(text.replace(/[\p{Cc}\s]+/gu, ' '));
 }
 
+/** The same of at most this many characters, with an ellipsis where something was left out. */
+export function singleLine(text: string, maxCharacters: number): string {
+  return shorten(oneLine(text).trim(), maxCharacters);
+}
+
 /** Text without the slashes at its end. A pattern begins anew at each of very many. */
 export function withoutLastSlashes(text: string): string {
   let end = text.length;

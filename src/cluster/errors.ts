@@ -1,6 +1,6 @@
 /** What went wrong at the API server, in words the engine can decide by. */
 
-import { oneLine, shorten } from '../api/limits.ts';
+import { singleLine } from '../api/limits.ts';
 
 /** Closed set of outcomes. `transient` and `timeout` may be tried again; the others need a person or newer input. */
 export type ApiErrorKind =
@@ -274,7 +274,7 @@ function messageFor(
     : 'no message from the server';
   const said = text(status.message) || reason || none;
   // Policy engines say several lines, with names and values of whoever wrote the object.
-  return shorten(oneLine(`${head} ${said}`).trim(), maximumMessageLength);
+  return singleLine(`${head} ${said}`, maximumMessageLength);
 }
 
 function fieldConflict(cause: Cause): FieldConflict[] {

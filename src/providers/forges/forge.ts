@@ -1,12 +1,19 @@
 import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
-import { beginningOf } from '../../api/limits.ts';
+import { beginningOf, singleLine } from '../../api/limits.ts';
 import { ForgeError } from './errors.ts';
 import { type ForgeConnection, sendToForge } from './send.ts';
-import { BODY_LIMIT, CUT, DESCRIPTION_LIMIT, singleLine, TITLE_LIMIT } from './text.ts';
 import type { ForgeCall, ForgeClient, ForgeDialect, ReadPullRequest } from './types.ts';
 
 /** Pages of pull requests that are looked through: the newest thousand on Gitea, which cannot filter by branch. */
 const MAX_PAGES = 20;
+/** Longest description of a commit status (GitHub refuses more). */
+const DESCRIPTION_LIMIT = 140;
+/** Longest title (GitLab, Gitea and Bitbucket: 255). */
+const TITLE_LIMIT = 255;
+/** Longest body or comment; Bitbucket takes 32 KiB, the others more. */
+const BODY_LIMIT = 30_000;
+/** The end of one that was longer. */
+const CUT = '\n\n(The rest was cut.)\n';
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
 interface Parts {

@@ -1,3 +1,4 @@
+import { singleLine } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
 import { stamp } from '../../api/time.ts';
 import type { HttpAuth, HttpClient, HttpRequest, HttpResponse } from '../../http/types.ts';
@@ -10,7 +11,6 @@ import {
   LONGEST_WAIT_MS,
   retryAfterOf,
 } from './errors.ts';
-import { singleLine } from './text.ts';
 import type { ForgeCall, ForgeNetworkSettings } from './types.ts';
 
 /** The tenant that requests to the forge of a Source count for. */

@@ -1,6 +1,6 @@
 /** Why pods are not ready, with the reasons of Kubernetes. What only takes time (pulling, mounting, initializing) comes last. */
 import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
-import { oneLine, shorten } from '../../api/limits.ts';
+import { singleLine } from '../../api/limits.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 
@@ -169,5 +169,5 @@ function waitingMessage({ state, lastState }: ContainerStatus): string {
 }
 
 function shortMessage(message = ''): string {
-  return shorten(oneLine(message).trim(), messageLimit);
+  return singleLine(message, messageLimit);
 }

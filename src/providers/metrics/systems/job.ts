@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
 import { describe, type KubernetesObject, type ObjectReference } from '../../../api/kubernetes.ts';
-import { limits, oneLine, shorten } from '../../../api/limits.ts';
+import { limits, shorten, singleLine } from '../../../api/limits.ts';
 import type { MetricReading } from '../../../api/observed.ts';
 import {
   failedReading,
@@ -241,5 +241,5 @@ async function whatPodSays(
 
 /** What others wrote, in one line. */
 function words(text: string): string {
-  return shorten(oneLine(text).trim(), longestWords);
+  return singleLine(text, longestWords);
 }
