@@ -176,6 +176,12 @@ export function controllerName(object: KubernetesObject, kind: string): string |
   return reference?.kind === kind ? reference.name : undefined;
 }
 
+/** The key of the object of this kind that controls what changed, if that is one of the stored objects `of`. */
+export function controllersOf({ storageKey, object }: StoreEvent, of: string, kind: string): string[] {
+  const owner = storageKey === of ? controllerName(object, kind) : undefined;
+  return owner ? [`${object.metadata.namespace}/${owner}`] : [];
+}
+
 /** Both halves of `namespace/name`. */
 export function splitKey(key: string): [string, string] {
   const [namespace = '', name = ''] = key.split('/');

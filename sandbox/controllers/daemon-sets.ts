@@ -4,7 +4,7 @@ import {
   type Controller,
   type ControllerClient,
   type ControllerLoop,
-  controllerName,
+  controllersOf,
   isControlledBy,
   splitKey,
 } from './controller.ts';
@@ -26,8 +26,7 @@ export function daemonSetController(client: ControllerClient, loop: ControllerLo
     keysFor(event) {
       if (event.storageKey === DAEMON_SETS) return [namespacedName(event.object)];
       if (event.storageKey === '/nodes') return client.list(DAEMON_SETS).map(namespacedName);
-      const owner = event.storageKey === '/pods' ? controllerName(event.object, 'DaemonSet') : undefined;
-      return owner ? [`${event.object.metadata.namespace}/${owner}`] : [];
+      return controllersOf(event, '/pods', 'DaemonSet');
     },
     reconcile(key) {
       const daemonSet = client.get(DAEMON_SETS, ...splitKey(key));

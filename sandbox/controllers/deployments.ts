@@ -5,6 +5,7 @@ import {
   type ControllerClient,
   type ControllerLoop,
   controllerName,
+  controllersOf,
   findCondition,
   isControlledBy,
 } from './controller.ts';
@@ -27,10 +28,9 @@ export function deploymentController(client: ControllerClient, loop: ControllerL
     name: 'deployments',
     keysFor(event) {
       if (event.storageKey === DEPLOYMENTS) return [namespacedName(event.object)];
-      const { object } = event;
-      const owner = event.storageKey === REPLICA_SETS ? controllerName(object, 'Deployment') : undefined;
-      if (owner) return [`${object.metadata.namespace}/${owner}`];
-      return event.storageKey === '/pods' && event.type === 'DELETED' ? deploymentsOfPod(client, object) : [];
+      if (event.storageKey === '/pods' && event.type === 'DELETED')
+        return deploymentsOfPod(client, event.object);
+      return controllersOf(event, REPLICA_SETS, 'Deployment');
     },
     reconcile(key) {
       const rollout = observe(client, key);

@@ -4,7 +4,7 @@ import {
   type Controller,
   type ControllerClient,
   type ControllerLoop,
-  controllerName,
+  controllersOf,
   findCondition,
   isControlledBy,
   splitKey,
@@ -30,8 +30,7 @@ export function replicaSetController(client: ControllerClient, loop: ControllerL
     name: 'replicasets',
     keysFor(event) {
       if (event.storageKey === REPLICA_SETS) return [namespacedName(event.object)];
-      const owner = event.storageKey === '/pods' ? controllerName(event.object, 'ReplicaSet') : undefined;
-      return owner ? [`${event.object.metadata.namespace}/${owner}`] : [];
+      return controllersOf(event, '/pods', 'ReplicaSet');
     },
     reconcile,
   };

@@ -4,7 +4,7 @@ import {
   type Controller,
   type ControllerClient,
   type ControllerLoop,
-  controllerName,
+  controllersOf,
   isControlledBy,
   splitKey,
 } from './controller.ts';
@@ -33,8 +33,7 @@ export function statefulSetController(client: ControllerClient, loop: Controller
     name: 'statefulsets',
     keysFor(event) {
       if (event.storageKey === STATEFUL_SETS) return [namespacedName(event.object)];
-      const owner = event.storageKey === '/pods' ? controllerName(event.object, 'StatefulSet') : undefined;
-      return owner ? [`${event.object.metadata.namespace}/${owner}`] : [];
+      return controllersOf(event, '/pods', 'StatefulSet');
     },
     reconcile(key) {
       const set = client.get(STATEFUL_SETS, ...splitKey(key));
