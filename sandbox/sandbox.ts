@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { type Clock, systemClock } from '../src/api/clock.ts';
 import { builtinKinds } from './api-server/builtin-kinds.ts';
 import { serveCustomResources } from './api-server/custom-resources.ts';
@@ -21,6 +20,7 @@ import { type Behaviour, type BehaviourOptions, createBehaviour } from './contro
 import { podLog } from './controllers/pod-logs.ts';
 import { sandboxNodes } from './controllers/pods.ts';
 import { startControllers } from './controllers/start-controllers.ts';
+import { listen } from './listening.ts';
 import { answerQuery } from './traffic/prometheus-api.ts';
 import {
   createTraffic,
@@ -126,12 +126,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     settle: () => loop.drain(),
     extra: (request) => answerQuery(traffic, clock.nowMs(), request),
   });
-  const host = options.host ?? '127.0.0.1';
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, resolve);
-  });
-  const url = `http://${host}:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listen(server, options);
   return {
     url,
     kubeconfig: kubeconfigFor(url),
@@ -166,8 +161,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     async close() {
       loop.close();
       for (const watch of [...watches]) watch.stop();
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await close();
     },
   };
 }

@@ -1,9 +1,9 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { listen } from '../listening.ts';
 import { answerRequest } from './upload-pack.ts';
 
 const MAX_HEAD_BYTES = 16 * 1024;
@@ -39,19 +39,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     count += 1;
     serve(options.root, request, response).catch(() => response.destroy());
   });
-  const host = options.host ?? '127.0.0.1';
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, resolve);
-  });
-  return {
-    url: `http://${host}:${(server.address() as AddressInfo).port}`,
-    requests: () => count,
-    async close() {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
+  return { ...(await listen(server, options)), requests: () => count };
 }
 
 async function serve(root: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
