@@ -56,17 +56,17 @@ export function commitFiles(
   });
 }
 
-/** Reverts the newest commit of a branch, as `git revert HEAD` does; returns the new commit's SHA. Rejects when it is the first one. */
-export function revertHead(repository: string, branch = BRANCH, author = 'Demo'): Promise<string> {
-  return moveRef(repository, `refs/heads/${branch}`, async (head) => {
-    if (head === undefined) throw new Error(`${repository} has no branch ${branch}`);
+/** Reverts the newest commit, as `git revert HEAD` does; returns the new commit's SHA. Rejects when it is the first one. */
+export function revertHead(repository: string): Promise<string> {
+  return moveRef(repository, `refs/heads/${BRANCH}`, async (head) => {
+    if (head === undefined) throw new Error(`${repository} has no branch ${BRANCH}`);
     const read = createObjectReader(repository);
     const { message, parents } = await readCommit(read, head);
     if (parents[0] === undefined) throw new Error(`${head} is the first commit`);
     const { tree } = await readCommit(read, parents[0]);
     const [subject] = message.split('\n');
     const text = `Revert "${subject}"\n\nThis reverts commit ${head}.`;
-    return writeCommit(repository, { tree, parents: [head], message: text, author });
+    return writeCommit(repository, { tree, parents: [head], message: text, author: 'Demo' });
   });
 }
 

@@ -99,7 +99,7 @@ export interface BuildCache {
 }
 
 /** An empty cache. Its results are shared and must not be changed. */
-export function createBuildCache(maxBytes: number = limits.renderCacheBytes): BuildCache {
+export function createBuildCache(): BuildCache {
   const known = new Map<string, Built>();
   let bytes = 0;
   return {
@@ -116,7 +116,7 @@ export function createBuildCache(maxBytes: number = limits.renderCacheBytes): Bu
       known.delete(key);
       known.set(key, built);
       for (const [oldest, old] of known) {
-        if (bytes <= maxBytes) break;
+        if (bytes <= limits.renderCacheBytes) break;
         known.delete(oldest);
         bytes -= costOf(old);
       }

@@ -170,8 +170,8 @@ export function withoutNetwork(): readonly string[] {
 }
 
 /** Absolute path of a program on PATH. */
-export function findProgram(name: string, path = process.env.PATH ?? ''): string | undefined {
-  const candidates = path
+export function findProgram(name: string): string | undefined {
+  const candidates = (process.env.PATH ?? '')
     .split(delimiter)
     .filter(Boolean)
     .map((folder) => join(folder, name));

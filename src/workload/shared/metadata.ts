@@ -198,7 +198,7 @@ export function selectorLabel(
 /** The same, as the primary has it; undefined: it was not made from a target by these labels. */
 export function selectorLabelOfPrimary(
   primary: KubernetesObject,
-  labels: readonly string[] = defaultSelectorLabels,
+  labels: readonly string[],
 ): SelectorLabel | undefined {
   const matchLabels = matchLabelsOf(primary);
   const found = labels
