@@ -59,11 +59,9 @@ export function restProvider<Answer, Request extends MetricRequest = MetricReque
         const asked = async (one: Request): Promise<MetricReading> =>
           readingOf(provider, await ask(await provider.question(one, base, access), one, access), one, asked);
         const reading = await asked(request);
-        return reading.kind === 'value'
-          ? reading
-          : { ...reading, detail: oneLine(hidden(reading.detail, request)) };
+        return reading.kind === 'value' ? reading : { ...reading, detail: shown(reading.detail, request) };
       } catch (error) {
-        return unanswered(error, (message) => hidden(message, request));
+        return unanswered(error, (message) => shown(message, request));
       }
     },
   };
@@ -148,26 +146,21 @@ function readingOf<Answer, Request extends MetricRequest>(
   again: (better: Request) => Promise<MetricReading>,
 ): MetricReading | Promise<MetricReading> {
   const { status, headers, body } = response;
-  if (status < 200 || status > 299) return failedReading(refusalOf(response, request));
+  if (status < 200 || status > 299) return failedReading(refusalOf(response));
   const value = decodedBy(decode ?? JSON.parse, body);
   if (value === undefined)
     return failedReading(decode ? `the answer is not ${title}` : 'the answer is not JSON');
   const parsed = answer.safeParse(value);
   if (parsed.success)
     return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs }, again);
-  return failedReading(shownWords(wordsIn(value), request) || `the answer is not ${title}`);
+  return failedReading(wordsIn(value) || `the answer is not ${title}`);
 }
 
 /** The status of a refusal, and the server's words. */
-export function refusalOf({ status, headers, body }: HttpResponse, request: MetricRequest): string {
+export function refusalOf({ status, headers, body }: HttpResponse): string {
   const value = decodedBy(JSON.parse, body);
-  const said = value === undefined ? plainWords(headers, body) : wordsIn(value);
-  const words = shownWords(said, request).replace(`${status}: `, '');
-  return `HTTP ${status}${words ? `: ${words}` : ''}`;
-}
-
-function shownWords(said: string, request: MetricRequest): string {
-  return bothEnds(oneLine(hidden(said, request)));
+  const words = value === undefined ? plainWords(headers, body) : wordsIn(value);
+  return [`HTTP ${status}`, words.replace(`${status}: `, '')].filter(Boolean).join(': ');
 }
 
 /** The time of the answer by the clock of the server, which also sets the time of its samples: a wrong clock here makes nothing stale. */
@@ -178,8 +171,9 @@ function serverTimeMs({ date = '', age = '0' }: HttpResponse['headers']): number
 
 const messageLimit = 200;
 
-/** Of a long text beginning and end: some servers repeat the whole query before they say what is wrong with it. */
-function bothEnds(text: string): string {
+/** Without secrets, and of a long text beginning and end: some servers repeat the whole query before they say what is wrong with it. */
+function shown(detail: string, request: MetricRequest): string {
+  const text = oneLine(hidden(detail, request));
   if (text.length <= messageLimit) return text;
   const end = text.slice(-messageLimit / 2).replace(/^[\uDC00-\uDFFF]/, '');
   return `${shorten(text, messageLimit / 2)} ${end.trimStart()}`;

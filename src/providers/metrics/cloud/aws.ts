@@ -93,7 +93,7 @@ async function keysOfPod(identity: CloudIdentity, region: string, asked: MetricR
   const ask = async (request: HttpRequest): Promise<string> => {
     const answer = await identity.http.send({ ...request, limits: { totalTimeoutMs: asked.timeoutMs } });
     if (answer.status === 200) return Buffer.from(answer.body).toString('utf8');
-    throw new Error(`${new URL(request.url).host} gives no AWS credentials: ${refusalOf(answer, asked)}`);
+    throw new Error(`${new URL(request.url).host} gives no AWS credentials: ${refusalOf(answer)}`);
   };
   if (accessKeyId && secretAccessKey) {
     const sessionToken = environment.AWS_SESSION_TOKEN;

@@ -43,7 +43,7 @@ export async function tokenOfKey(
     tls: tlsOf(request),
     limits: { totalTimeoutMs: request.timeoutMs },
   });
-  return tokenIn(answer, request, new URL(url).host);
+  return tokenIn(answer, new URL(url).host);
 }
 
 function signature(text: string, privateKey: string): string {
@@ -61,7 +61,7 @@ export async function tokenOfPod(
   identity: MetricAccess['identity'],
 ): Promise<string> {
   const path = '/instance/service-accounts/default/token';
-  return tokenIn(await askMetadata(path, request, identity), request, 'metadata.google.internal');
+  return tokenIn(await askMetadata(path, request, identity), 'metadata.google.internal');
 }
 
 /** The project that the pod runs in. */
@@ -71,7 +71,7 @@ export async function projectOfPod(
 ): Promise<string> {
   const answer = await askMetadata('/project/project-id', request, identity);
   if (answer.status === 200) return Buffer.from(answer.body).toString('utf8').trim();
-  throw new Error(`metadata.google.internal returns no project: ${refusalOf(answer, request)}`);
+  throw new Error(`metadata.google.internal returns no project: ${refusalOf(answer)}`);
 }
 
 async function askMetadata(
@@ -87,8 +87,8 @@ async function askMetadata(
   });
 }
 
-function tokenIn(answer: HttpResponse, request: MetricRequest, host: string): string {
+function tokenIn(answer: HttpResponse, host: string): string {
   const parsed = tokenSchema.safeParse(jsonIn(Buffer.from(answer.body).toString('utf8')));
   if (answer.status === 200 && parsed.success) return parsed.data.access_token;
-  throw new Error(`${host} gives no access token: ${refusalOf(answer, request)}`);
+  throw new Error(`${host} gives no access token: ${refusalOf(answer)}`);
 }

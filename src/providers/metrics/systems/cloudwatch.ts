@@ -1,6 +1,5 @@
 /** Amazon CloudWatch: GetMetricData (flagger-behaviour.md 4), by the JSON protocol of AWS's own clients. */
 import * as z from 'zod';
-import { shorten } from '../../../api/limits.ts';
 import { awsDomain, awsKeys, signed } from '../cloud/aws.ts';
 import { askedMs, newestReading, onlyOne } from '../points.ts';
 import { failedReading, jsonIn, type MetricRequest } from '../provider.ts';
@@ -53,11 +52,9 @@ export const cloudwatch = restProvider({
       const { Timestamps, Values, StatusCode, Messages } = only;
       const said = [...(Messages ?? []), ...(general ?? [])][0]?.Value;
       if (StatusCode === 'PartialData' || general?.length)
-        return failedReading(shorten(`the answer is not complete: ${said ?? StatusCode}`, 200));
+        return failedReading(`the answer is not complete: ${said ?? StatusCode}`);
       if (StatusCode && StatusCode !== 'Complete')
-        return failedReading(
-          shorten(`the query failed: ${[StatusCode, said].filter(Boolean).join(': ')}`, 200),
-        );
+        return failedReading(`the query failed: ${[StatusCode, said].filter(Boolean).join(': ')}`);
       const points = Timestamps.map((seconds, index) => ({ atMs: seconds * 1_000, value: Values[index] }));
       return newestReading(points, request, periodMsOf(request));
     }),

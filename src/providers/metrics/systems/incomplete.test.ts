@@ -114,6 +114,17 @@ test.each([
   expect(await prometheus.queryPoints?.(asked, { send: answering({ ...range, ...said }) })).toEqual(error);
 });
 
+test('of a long warning the cause at its end is told, and no part of a secret at which it is cut', async () => {
+  const secret = { token: 'token-of-the-reader' };
+  const warning = `receive series from ${'a'.repeat(145)} ${secret.token} ${'b'.repeat(90)}: connection refused`;
+  const send = answering({ ...vector, warnings: [warning] });
+
+  const reading = await prometheus.query({ ...request, secret }, { send });
+
+  const detail = 'detail' in reading ? reading.detail : '';
+  expect(detail).toMatch(/^the answer is not complete: receive series from a+… b+: connection refused$/);
+});
+
 test.each([
   [prometheus, { isPartial: false, warnings: [] }],
   [prometheus, { warnings: ['PromQL warning: quantile value should be between 0 and 1, got NaN'] }],

@@ -30,7 +30,7 @@ export const influxdb = restProvider({
   reading(records, request) {
     // Its table has no number, unlike one with a tag of that name.
     const problem = records.find(({ error, table }) => error && table === undefined)?.error;
-    if (problem) return failedReading(`the query failed: ${problem.slice(0, 200)}`);
+    if (problem) return failedReading(`the query failed: ${problem}`);
     const tables = groupedBy(records, ({ result, table }) => `${result} ${table}`);
     return onlyOne(tables, '|> group() |> sum()', (table) => readingOf(table, request));
   },

@@ -1,6 +1,5 @@
 /** Prometheus and systems with its API (flagger-behaviour.md 4, S29), and Loki, whose metric queries have the same answers. */
 import * as z from 'zod';
-import { shorten } from '../../../api/limits.ts';
 import type { MetricReading } from '../../../api/observed.ts';
 import { freshReading, onlyOne, pointsReading } from '../points.ts';
 import { failedReading, type MetricProvider, type MetricRequest, type PointsRequest } from '../provider.ts';
@@ -109,7 +108,7 @@ function gapOf(
 ): MetricReading | undefined {
   const said = type === 'loki' ? undefined : warnings?.find((warning) => !harmlessWarning.test(warning));
   if (said === undefined && isPartial !== true) return undefined;
-  return failedReading(shorten(`the answer is not complete: ${said ?? 'isPartial is true'}`, 200));
+  return failedReading(`the answer is not complete: ${said ?? 'isPartial is true'}`);
 }
 
 const harmlessWarning = /^PromQL |^\d+ more warning annotations omitted|No StoreAPIs matched/i;

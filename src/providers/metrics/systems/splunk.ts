@@ -1,6 +1,5 @@
 /** Splunk Observability: a SignalFlow program, whose results come as server-sent events (flagger-behaviour.md 4; Flagger uses the websocket). */
 import * as z from 'zod';
-import { shorten } from '../../../api/limits.ts';
 import { askedMs, groupedBy, newestReading, onlyOne } from '../points.ts';
 import { failedReading } from '../provider.ts';
 import { below, restProvider, secretValue } from '../rest.ts';
@@ -47,7 +46,7 @@ export const splunk = restProvider({
   },
   reading(messages, request) {
     const problem = messages.map(problemIn).find((words) => words !== undefined);
-    if (problem) return failedReading(shorten(problem, 200));
+    if (problem) return failedReading(problem);
     if (!messages.some(({ event }) => event === 'END_OF_CHANNEL'))
       return failedReading('the stream ended before the program did');
     const values = messages.flatMap(({ data = [], logicalTimestampMs = Number.NaN }) =>

@@ -1,6 +1,5 @@
 /** Google Cloud Monitoring: a query in MQL (flagger-behaviour.md 4). */
 import * as z from 'zod';
-import { shorten } from '../../../api/limits.ts';
 import { projectOfPod, tokenOfKey, tokenOfPod } from '../cloud/google.ts';
 import { newestReading, onlyOne } from '../points.ts';
 import { failedReading } from '../provider.ts';
@@ -50,9 +49,7 @@ export const stackdriver = restProvider({
   reading({ timeSeriesData, partialErrors }, request) {
     const [partial] = partialErrors ?? [];
     if (partial)
-      return failedReading(
-        shorten(`the answer is not complete: ${partial.message ?? 'it says no reason'}`, 200),
-      );
+      return failedReading(`the answer is not complete: ${partial.message ?? 'it says no reason'}`);
     return onlyOne(timeSeriesData, '| group_by [], [mean(...)]', ({ pointData }) =>
       newestReading(
         pointData.map(({ values: [value], timeInterval }) => ({
