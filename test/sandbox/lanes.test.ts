@@ -225,6 +225,26 @@ test('a refused Service does not keep requests on a canary that is given up', as
   await eventually('the Service is back', () => bed.get('v1', 'Service', 'web-canary'));
 });
 
+test('a step whose route is refused says so until the route is written', async () => {
+  await initialized(onGateway, { iterations: undefined, stepWeights: [40, 80], interval: '20s' });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('40 % on the canary', async () => (await status()).canaryWeight === 40, { seen: status });
+  const allow = refuseWrites((path) => path.includes('/httproutes/'));
+  await untilReady('the refusal is told', 'Forbidden', /SetTraffic .*exceeded quota/);
+  for (let second = 0; second < 15; second += 1) {
+    await bed.pass(1_000);
+    const { message, canaryWeight } = await status();
+    expect([message, canaryWeight]).toEqual([expect.stringContaining('exceeded quota'), 40]);
+  }
+  await eventually('a person is called', async () =>
+    (await status()).incidents?.some(
+      ({ outcome, reason }) => outcome === 'Stopped' && reason === 'Forbidden',
+    ),
+  );
+  allow();
+  await waitForPhase(bed, 'Succeeded');
+});
+
 test('a status that cannot be written keeps no requests on a canary that is given up, and its pods stay', async () => {
   const v2 = await untilHalfWay();
   const allow = refuseWrites((path) => path === `${canaryPath}/status`);

@@ -108,10 +108,10 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const contention = await contentionOf(parts.cluster, pace, key);
     const before = { ...failures.of(key), deletion: deletions.of(key, inForce.canary), contention };
     const end = await runRound(parts, inForce, before);
-    const { canary, failure } = end;
+    const { canary, failure, failedAt } = end;
     // Its status alone may change with each pod that becomes ready.
     if (end.wrote !== undefined) pace.wrote(key, end.wrote);
-    if (failure) failures.note(key, failure, canary);
+    if (failure) failures.note(key, failure, canary, failedAt);
     else for (const known of [failures, waits]) known.delete(key);
     if (end.isFinalized) return noteFinalized(canary);
     if (failure && awaitsFinalizer(canary) && (!end.wrote || deletions.isOverdue(key, canary)))
@@ -124,17 +124,18 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
 /** What could not be done for a Canary, and since when something could not in each round. */
 function createFailures({ clock }: Pick<CanaryParts, 'clock'>) {
-  const known = new Map<string, { readonly failure: Failure; readonly sinceMs: number }>();
+  type Known = { readonly failure: Failure; readonly sinceMs: number; readonly failedAt: string | undefined };
+  const known = new Map<string, Known>();
   return {
     of(key: string) {
-      const { failure, sinceMs } = known.get(key) ?? {};
-      return { failure, failingSinceMs: sinceMs };
+      const { failure, sinceMs, failedAt } = known.get(key) ?? {};
+      return { failure, failingSinceMs: sinceMs, failedAt };
     },
     /** Gives it back, as it counts after that time. */
-    note(key: string, failure: Failure, { status }: Pick<Canary, 'status'>): Failure {
+    note(key: string, failure: Failure, { status }: Pick<Canary, 'status'>, failedAt?: string): Failure {
       const nowMs = clock.nowMs();
       const sinceMs = known.get(key)?.sinceMs ?? nowMs;
-      known.set(key, { failure, sinceMs });
+      known.set(key, { failure, sinceMs, failedAt });
       return unlessLasting(failure, { sinceMs, nowMs, stalled: conditionOf(status, 'Stalled') });
     },
     delete: (key: string) => known.delete(key),

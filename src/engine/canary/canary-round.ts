@@ -11,6 +11,7 @@ import {
   referenceOf,
 } from '../../api/kubernetes.ts';
 import { soonest } from '../../api/time.ts';
+import type { Decision } from '../../rollout/outcome.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale, joinFailures, unlessLasting } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
@@ -40,6 +41,8 @@ interface RoundEnd {
   readonly wrote?: Written | undefined;
   /** What could not be done; it was reported. */
   readonly failure?: Failure | undefined;
+  /** The step whose move of traffic that was. */
+  readonly failedAt?: string | undefined;
   /** The Canary is being deleted, and its finalizer was removed. */
   readonly isFinalized?: boolean;
 }
@@ -55,6 +58,8 @@ interface Before {
   readonly failure: Failure | undefined;
   /** Since when something could not be done in each of them; undefined: all was. */
   readonly failingSinceMs: number | undefined;
+  /** The step whose move of traffic it was. */
+  readonly failedAt: string | undefined;
   /** Undefined: the Canary is not being deleted. */
   readonly deletion: Deletion | undefined;
   /** Undefined: nobody undoes what is written. */
@@ -131,7 +136,14 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const context = { parts, observation, changed };
   const acted = await performAll(context, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
-  const failure = unlessLasting(joinFailures([refused, intent.failure, joinActionFailures(acted, inPlace)]), {
+  const failed = joinFailures([refused, intent.failure, joinActionFailures(acted, inPlace)]);
+  const step = stepOf(decision);
+  const isMoveRefused = acted.failures.some(({ action }) => action.type === 'SetTraffic');
+  // After a check that passed, traffic is moved once; a refused move is tried again after the next check, and is what the release waits for until then.
+  const waitsForMove =
+    before.failedAt === step && !decision.actions.some(({ type }) => type === 'SetTraffic');
+  const failedAt = isMoveRefused || waitsForMove ? step : undefined;
+  const failure = unlessLasting(failed ?? (waitsForMove && step ? before.failure : undefined), {
     sinceMs: before.failingSinceMs,
     nowMs: observation.world.nowMs,
     stalled: conditionOf(round.inForce.canary.status, 'Stalled'),
@@ -149,7 +161,12 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const what = acted.written.map((action) => describeAction(action, inPlace)).join('; ');
   const wrote = what ? { what, objects: [...objects.values()] } : undefined;
   const again = wrote !== undefined || intent.written !== undefined || saved !== undefined;
-  return { canary: saved ?? canary, again, afterMs, wrote, failure };
+  return { canary: saved ?? canary, again, afterMs, wrote, failure, failedAt };
+}
+
+/** Where a release is between two checks; undefined: none is under way. */
+function stepOf({ status: { run, phase, canaryWeight, failedChecks } }: Decision): string | undefined {
+  return run && JSON.stringify([run.digest, run.lastCheckTime, phase, canaryWeight, failedChecks]);
 }
 
 /** Checks and comparisons that run in the background do not wait for what could not be done. */
