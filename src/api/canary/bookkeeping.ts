@@ -59,8 +59,17 @@ export function withShortCommit(status: CanaryStatus): CanaryStatus {
   return lastAppliedCommit ? { ...status, shortCommit: lastAppliedCommit.slice(0, 7) } : status;
 }
 
-/** The unpacked status. Readable fields take precedence: a version that packs nothing may have written them later. */
-export function unpackStatus({ bookkeeping, ...stored }: CanaryStatus): CanaryStatus {
+const whole = new WeakMap<CanaryStatus, CanaryStatus>();
+
+/** The unpacked status, the same each time that a stored one is asked for. */
+export function unpackStatus(stored: CanaryStatus): CanaryStatus {
+  const known = whole.get(stored) ?? unpack(stored);
+  whole.set(stored, known);
+  return known;
+}
+
+/** Readable fields take precedence: a version that packs nothing may have written them later. */
+function unpack({ bookkeeping, ...stored }: CanaryStatus): CanaryStatus {
   const packed = bookkeeping === undefined ? undefined : read(bookkeeping);
   if (!packed) return stored;
   const { run, specInForce, incidents } = stored;

@@ -12,14 +12,9 @@ export type StatusTone = 'bad' | 'busy' | 'none' | 'good';
 /** The tones, the most urgent first. */
 export const urgency: readonly StatusTone[] = ['bad', 'busy', 'none', 'good'];
 
-const whole = new WeakMap<object, CanaryStatus>();
-
 /** The whole status of a Canary; an empty one before Holdfast has looked at it. Fields of other types are the API server's to refuse. */
 export function canaryStatus({ status }: KubernetesObject): CanaryStatus {
-  if (!isRecord(status)) return {};
-  const known = whole.get(status) ?? unpackStatus(status as CanaryStatus);
-  whole.set(status, known);
-  return known;
+  return isRecord(status) ? unpackStatus(status as CanaryStatus) : {};
 }
 
 /** Conditions that may need a person although Ready is True, and the status that says so. */

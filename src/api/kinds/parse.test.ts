@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { canaryDocument, sourceDocument } from '../../../test/documents/builders.ts';
 import { documentRows } from '../../../test/documents/kinds.ts';
+import { packStatus, unpackStatus } from '../canary/bookkeeping.ts';
+import type { CanaryStatus } from '../canary/status.ts';
 import type { KindName } from './kinds.ts';
 import { parseCanary, parseKind, parseSource } from './parse.ts';
 
@@ -199,6 +201,15 @@ describe('status', () => {
     const result = parseCanary({ ...canaryDocument(), status });
     expect(result).toMatchObject({ ok: true, warnings: [] });
     expect(result.ok && result.value.status).toEqual(status);
+  });
+
+  test('is unpacked once, whoever asks for it first', () => {
+    const status: CanaryStatus = { phase: 'Succeeded', specInForce: { generation: 1, spec: {} } };
+    const stored = JSON.parse(JSON.stringify(packStatus(status))) as CanaryStatus;
+    const first = unpackStatus(stored);
+    const result = parseCanary({ ...canaryDocument(), status: stored });
+    expect(result).toMatchObject({ ok: true, value: { status, storedStatus: stored } });
+    expect(result.ok && result.value.status).toBe(first);
   });
 
   test('loses a broken field only, with a warning', () => {

@@ -49,7 +49,7 @@ export function parseKind<Name extends KindName>(
   options: ParseOptions = {},
 ): ParseResult<ParsedKinds[Name]> {
   const schema = objectSchemaOf(name);
-  const raw = dropNulls(object, schema);
+  const raw = holdsNull(object) ? dropNulls(object, schema) : object;
   const problems = identityProblems(name, raw);
   if (!isRecord(raw) || problems.length > 0) return { ok: false, problems, warnings: [] };
   const spec = kinds[name].spec.safeParse(raw.spec);
@@ -88,6 +88,12 @@ function dropNulls(value: unknown, schema: StructuralSchema | undefined): unknow
   return Object.fromEntries(entries);
 }
 
+/** Most objects hold none, and need no copy. */
+function holdsNull(value: unknown): boolean {
+  if (typeof value !== 'object') return value === undefined;
+  return value === null || Object.values(value).some(holdsNull);
+}
+
 function identityProblems(name: KindName, raw: unknown): Problem[] {
   if (!isRecord(raw)) return [{ path: '', message: 'must be an object' }];
   const problems: Problem[] = [];
@@ -115,7 +121,7 @@ function readStatus(name: KindName, raw: unknown): { value?: Record<string, unkn
     if (issue) warnings.push(problemOf(issue, content, ['status', field]));
     else value[field] = content;
   }
-  return { value, warnings };
+  return { value: warnings.length > 0 ? value : raw, warnings };
 }
 
 /** The status of a Canary is packed in part. */
