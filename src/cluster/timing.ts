@@ -14,20 +14,23 @@ export interface LinkedSignal {
   release(): void;
 }
 
+/** One for all: each would have its stack described when the request that it ends lets go of its socket. */
+const aborted = new DOMException('This operation was aborted', 'AbortError');
+
 /** Aborts when one of the sources does, or by its own `abort`. */
 export function linkSignals(...sources: ReadonlyArray<AbortSignal | undefined>): LinkedSignal {
   const controller = new AbortController();
   let here = false;
-  const follow = () => controller.abort();
+  const follow = () => controller.abort(aborted);
   for (const source of sources) {
-    if (source?.aborted) controller.abort();
+    if (source?.aborted) controller.abort(aborted);
     source?.addEventListener('abort', follow, { once: true });
   }
   return {
     signal: controller.signal,
     abort() {
       here = !controller.signal.aborted;
-      controller.abort();
+      controller.abort(aborted);
     },
     abortedHere: () => here,
     release() {

@@ -312,6 +312,14 @@ function createConnectionPool(
   const agents = new Map<string, Dispatcher>();
   // close() of an agent waits for its running requests; until then close() of the pool must be able to destroy it.
   const leaving = new Set<Dispatcher>();
+  /** Credentials are read every few seconds, and each request asks. */
+  const keys = new WeakMap<TlsMaterial, string>();
+
+  function keyOf(tls: TlsMaterial): string {
+    const key = keys.get(tls) ?? createHash('sha256').update(JSON.stringify(tls)).digest('base64');
+    keys.set(tls, key);
+    return key;
+  }
 
   function retireOldest(): void {
     const [oldest] = agents.entries();
@@ -325,7 +333,7 @@ function createConnectionPool(
 
   return {
     dispatcher(tls) {
-      const key = createHash('sha256').update(JSON.stringify(tls)).digest('base64');
+      const key = keyOf(tls);
       const known = agents.get(key);
       if (known) return known;
       if (agents.size >= maximumAgents) retireOldest();
@@ -334,7 +342,9 @@ function createConnectionPool(
       return agent;
     },
     async close() {
-      await Promise.all([...agents.values(), ...leaving].map((agent) => agent.destroy()));
+      // One for all: each has its stack described when it ends a connection.
+      const reason = new Error('the connections are closed');
+      await Promise.all([...agents.values(), ...leaving].map((agent) => agent.destroy(reason)));
       agents.clear();
     },
   };
