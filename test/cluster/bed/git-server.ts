@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -121,9 +121,15 @@ function authorized({ username, password }: RepositorySettings, request: Incomin
   return request.headers.authorization === `Basic ${expected}`;
 }
 
+/** By its path, which `git http-backend` would be one more process for. */
+const backendPath = join(
+  execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(),
+  'git-http-backend',
+);
+
 /** Runs git's CGI program for one request. */
 function startBackend(env: NodeJS.ProcessEnv, body: Buffer): ChildProcessWithoutNullStreams {
-  const child = spawn('git', ['http-backend'], { env });
+  const child = spawn(backendPath, { env });
   child.stderr.resume();
   child.stdin.on('error', () => undefined);
   child.stdin.end(body);
