@@ -95,7 +95,7 @@ test('a value from a Secret is told neither where it was changed nor where the A
   await bed.send('POST', '/api/v1/namespaces/shop/secrets', secret);
   const withUrl = (image: string) => {
     const web = JSON.parse(deployment(image));
-    web.spec.template.spec.containers[0].env = [{ name: 'DB', value: 'postgres://shop:${password}@db' }];
+    web.spec.template.spec.containers[0].env = [{ name: 'DB', value: 'host=db password=${password}' }];
     return { 'web.json': JSON.stringify(web) };
   };
   await bed.commit('v2', withUrl('shop/web:1'));
@@ -105,16 +105,16 @@ test('a value from a Secret is told neither where it was changed nor where the A
   await waitForPhase(bed, 'Initialized');
 
   await applyPart('env-patcher', { env: [{ name: 'DB', value: 'sqlite' }] });
-  await untilDrifted(/^True .*env-patcher.*sqlite, not postgres:\/\/shop:\*\*\*@db/);
+  await untilDrifted(/^True .*env-patcher.*sqlite, not host=db password=\*\*\*/);
 
   bed.sandbox.fault(({ method, path, body }) =>
     method === 'PATCH' && path.endsWith('/deployments/web')
-      ? { code: 422, reason: 'Invalid', message: `Invalid value: ${/postgres[^"\\\\]+/.exec(String(body))}` }
+      ? { code: 422, reason: 'Invalid', message: `Invalid value: ${/host=db[^"\\\\]+/.exec(String(body))}` }
       : undefined,
   );
   await bed.commit('v3', withUrl('shop/web:2'));
   const told = async () => condition(await bed.canary(), 'Ready')?.message ?? '';
-  await eventually('the refusal is told', async () => /422 Invalid value: postgres/.test(await told()), {
+  await eventually('the refusal is told', async () => /422 Invalid value: host=db/.test(await told()), {
     seen: told,
     timeoutMs: 30_000,
   });
