@@ -234,8 +234,9 @@ export interface Run {
   readonly unknownSince?: string;
   /** Since when the next share waits for pods. */
   readonly shortSince?: string;
-  /** When the template of the primary, which others had changed, was written again. */
+  /** When the template of the primary, which others had changed, was written again, and since when that goes on. */
   readonly restoredTime?: string;
+  readonly restoredSince?: string;
   /** A window must be open before anything of this release is written. */
   readonly awaitsWindow?: boolean;
   /** Webhooks of type confirm-rollout must approve before anything of this release is written. */

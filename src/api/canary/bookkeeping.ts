@@ -15,6 +15,7 @@ const timers: readonly string[] = [
   'unknownSince',
   'shortSince',
   'restoredTime',
+  'restoredSince',
 ];
 
 /** `run.startTime` names the release that the timers belong to. */

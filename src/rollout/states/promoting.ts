@@ -2,6 +2,7 @@ import { type Diagnosis, diagnose, sentence } from '../../health/diagnosis.ts';
 import { whyNotReady } from '../../health/readiness.ts';
 import {
   type Context,
+  elapsedMs,
   later,
   remainingMs,
   settlingMs,
@@ -35,7 +36,7 @@ import {
   restoreTemplate,
   whyIncomplete,
 } from './restore.ts';
-import { end, failDead, hold, revert } from './transitions.ts';
+import { end, failDead, hold, holdUnderChanges, revert } from './transitions.ts';
 
 /** Traffic before the primary is written. */
 export function promotingPrefers(context: Context, { run }: StateOf<'Promoting'>): Preference {
@@ -114,6 +115,8 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
   if (isPointless || leftMs <= 0) return failPromotion(context, state, diagnosis);
   const again = restoreTemplate(context, run.digest);
+  if (again && elapsedMs(context, run.restoredSince) >= progressDeadlineMs)
+    return holdUnderChanges(context, state, whyIncomplete(context, ''));
   if (again) return stay(state, again, wake(leftMs));
   const statusNote = note(
     'Converging',

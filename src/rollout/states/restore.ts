@@ -90,7 +90,11 @@ export function paceRestores(context: Context, outcome: Outcome): Outcome {
   const { restoredTime } = next.run;
   const pauseMs = Math.min(intervalMs, progressDeadlineMs / 2);
   const leftMs = restoredTime === undefined ? 0 : remainingMs(context, restoredTime, pauseMs);
-  if (leftMs === 0) return { ...outcome, next: withRun(next, { restoredTime: context.now }) };
+  if (leftMs === 0) {
+    const goesOn = restoredTime !== undefined && remainingMs(context, restoredTime, progressDeadlineMs) > 0;
+    const { restoredSince = context.now } = goesOn ? next.run : {};
+    return { ...outcome, next: withRun(next, { restoredSince, restoredTime: context.now }) };
+  }
   const others = actions.filter((action) => !isRestore(action));
   return { ...outcome, ...combine(outcome, wake(leftMs)), actions: others };
 }

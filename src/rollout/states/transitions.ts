@@ -144,6 +144,12 @@ export function hold(context: Context, state: RunState, { reason, finding }: Fai
   );
 }
 
+/** The step begins with the hold: it goes on once the primary has been left alone for long enough since then. */
+export function holdUnderChanges(context: Context, state: RunState, finding: string): Outcome {
+  const next = { ...state, run: { ...state.run, stepTime: context.now } };
+  return hold(context, next, { reason: 'ForeignChange', finding, control: false });
+}
+
 /**
  * A release leaves the primary, on which it was tried, or was going to be: it is reverted, or held under onFailure halt; and rejected, unless
  * Git left it (issue 11, 7 and 9).

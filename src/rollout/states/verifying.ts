@@ -13,7 +13,7 @@ import { describeRelease, rejectionOf } from '../world.ts';
 import { historyWith } from './ending.ts';
 import { admit } from './head.ts';
 import { isChanging, restoreTemplate, scalePrimaryBack, whyIncomplete } from './restore.ts';
-import { end, failDead, failVerification, hold } from './transitions.ts';
+import { end, failDead, failVerification, hold, holdUnderChanges } from './transitions.ts';
 
 type Verifying = StateOf<'Verifying'>;
 
@@ -91,12 +91,6 @@ function restored(context: Context, state: Verifying, again: Effects): Outcome {
   const next = withRun(state, { unknownSince });
   const isOver = elapsedMs(context, unknownSince) >= context.plan.postPromotion.progressDeadlineMs;
   return isOver ? holdUnderChanges(context, next, whyIncomplete(context, '')) : stay(next, again);
-}
-
-/** The step begins with the hold: it goes on once the primary has been left alone for long enough since then. */
-function holdUnderChanges(context: Context, state: Verifying, finding: string): Outcome {
-  const next = withRun(state, { stepTime: context.now });
-  return hold(context, next, { reason: 'ForeignChange', finding, control: false });
 }
 
 function progressNote({ plan }: Context, { run, post }: Verifying): Effects {

@@ -53,6 +53,22 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
     expect(status.message).toMatch(/what others change of it is put back again and again/);
   });
 
+  it('again and again while the primary takes it over, with progress of each turn: it is held at the deadline', () => {
+    const model = live(slow);
+    model.commit('b');
+    until(model, 'b on the primary', () => model.primary?.digest === 'b');
+    model.editPrimary();
+    const world = model.world();
+    const at = (ms: number) => new Date(world.nowMs + ms).toISOString();
+    const since = { restoredSince: at(0), restoredTime: at(55_000), lastProgressTime: at(55_000) };
+    const run = { ...runOf(world.status), ...since };
+    const status = { ...world.status, run } as World['status'];
+    expect(step({ ...world, status, nowMs: world.nowMs + 61_000 }).status).toMatchObject({
+      postPromotion: { state: 'Held', reason: 'ForeignChange' },
+      message: expect.stringMatching(/kubectl-set changed .* of the primary again and again/),
+    });
+  });
+
   it.each(['auto', 'halt'])(
     'by a controller, faster than it can be checked: it is held once, in one status line, until that ends: %s',
     (onFailure) => {
@@ -96,17 +112,24 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
       until(model, state, () => model.status.postPromotion?.state === state && model.primary?.digest === 'b');
       let restores = 0;
       const edits = (forMs: number) => {
-        for (let passedMs = 0; passedMs < forMs; passedMs += 1000) {
+        for (const endMs = model.nowMs + forMs; model.nowMs < endMs; ) {
           if (model.drift === undefined) restores += 1;
+          model.tick(100);
+          // Its pods are complete with the template of Git for a moment.
+          Object.assign(model.primary ?? {}, { ready: 2, oldReady: 0 });
+          model.tick(100);
           model.editPrimary();
           pass(model, 1000);
         }
       };
-      edits(50_000);
-      expect(restores).toBeGreaterThan(3);
-      expect(restores).toBeLessThan(8);
       edits(40_000);
-      expect(standing(model)).toMatch(/^Promoting\/Held .* again and again/);
+      expect(restores).toBeGreaterThan(2);
+      expect(restores).toBeLessThan(7);
+      edits(80_000);
+      expect(standing(model)).toMatch(/^Promoting\/Held ForeignChange.* again and again/);
+      const { length } = model.events;
+      edits(120_000);
+      expect(model.events).toHaveLength(length);
       pass(model, 600_000, () => model.status.phase === 'Succeeded');
       expectLive(model, 'b');
     },
