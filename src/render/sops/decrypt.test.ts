@@ -6,7 +6,8 @@ import { measureEffort } from '../../../test/effort.ts';
 import { limits } from '../../api/limits.ts';
 import { renderPlain } from '../render.ts';
 import { ageKeysIn } from './age.ts';
-import { createHiding, decryptionWith, unopened, withoutKeys } from './decrypt.ts';
+import { decryptionWith, unopened, withoutKeys } from './decrypt.ts';
+import { createHiding } from './hiding.ts';
 import { sealedEmptyLists, sealedLists, sealedMerge, sealedSecret, testKey } from './sealed.test-support.ts';
 import { floatText } from './yaml-file.ts';
 

@@ -1,7 +1,8 @@
 import { createPause } from '../../api/clock.ts';
 import type { FileProblem, RenderLimits, SourceFile } from '../rendered-object.ts';
 import type { Tree, TreeEntry, TreeFile } from '../tree.ts';
-import { createHiding, type Decryption } from './decrypt.ts';
+import type { Decryption } from './decrypt.ts';
+import { createHiding } from './hiding.ts';
 
 /** What a Source selects, without encryption. Content goes to the renderers alone; `hide` keeps it out of messages. */
 interface DecryptedSource {

@@ -2,7 +2,7 @@ import { type CommitInfo, gitPart, livePart } from '../../../api/commit.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { SourceWindow } from '../../../api/source/source.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
-import { createHiding } from '../../../render/sops/decrypt.ts';
+import { createHiding } from '../../../render/sops/hiding.ts';
 import type { HeadView } from '../../../rollout/world.ts';
 import { applySetIdOf } from '../../apply-set.ts';
 

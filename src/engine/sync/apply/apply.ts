@@ -2,7 +2,7 @@ import { sleep } from '../../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { formatOrigin, type RenderedObject } from '../../../render/rendered-object.ts';
-import { createHiding } from '../../../render/sops/decrypt.ts';
+import { createHiding } from '../../../render/sops/hiding.ts';
 import { EngineError, failureOf, isMissingRight } from '../../failure.ts';
 import type { ApplyFailure, ApplyResult, SourceParts, SyncContext } from '../context/context.ts';
 import type { SourceDrift } from '../scope/drift.ts';
