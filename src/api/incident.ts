@@ -19,6 +19,16 @@ export function endsAlerts({ severity, outcome }: Pick<Incident, 'severity' | 'o
   return severity === 'info' && (outcome === 'Succeeded' || outcome === 'Initialized');
 }
 
+/** Names of alerts that were told of something bad, and of no end since, as far as reports are kept. */
+export function openAlerts({ incidents = [] }: CanaryStatus): string[] {
+  const end = incidents.findIndex(endsAlerts);
+  const since = end < 0 ? incidents : incidents.slice(0, end);
+  const told = since.flatMap(({ severity, alerts = [] }) =>
+    severity === 'info' ? [] : alerts.map(({ name }) => name),
+  );
+  return [...new Set(told)];
+}
+
 /** One fact under its title, for receivers that show a table. */
 export interface Fact {
   readonly title: string;

@@ -5,6 +5,7 @@ import {
   endsAlerts,
   type Incident,
   type IncidentOutcome,
+  openAlerts,
   revertCommand,
   type Severity,
 } from '../api/incident.ts';
@@ -114,16 +115,6 @@ export function unreportedKey(
   if (!known) return key;
   const isOver = known.outcome === 'Stopped' && sinceMs(nowMs, known.time) >= STOPPED_AGAIN_MS;
   return isOver ? `${key}/${stamp(nowMs)}` : undefined;
-}
-
-/** Names of alerts that were told of something bad, and of no end since, as far as reports are kept. */
-export function openAlerts({ incidents = [] }: CanaryStatus): string[] {
-  const end = incidents.findIndex(endsAlerts);
-  const since = end < 0 ? incidents : incidents.slice(0, end);
-  const told = since.flatMap(({ severity, alerts = [] }) =>
-    severity === 'info' ? [] : alerts.map(({ name }) => name),
-  );
-  return [...new Set(told)];
 }
 
 /** The state that this decision enters, if it is reported. */

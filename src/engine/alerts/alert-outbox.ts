@@ -1,10 +1,9 @@
 import { alertsById, type Canary, DEFAULT_ALERT } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import type { AlertState, Incident } from '../../api/incident.ts';
+import { type AlertState, type Incident, openAlerts } from '../../api/incident.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import { stamp } from '../../api/time.ts';
 import type { EventSink } from '../../contracts/cluster.ts';
-import { openAlerts } from '../../rollout/incident.ts';
 import { createPlaces, type DeliveryParts, deliverAlert, emitNotSent } from './delivery.ts';
 
 /**
