@@ -33,8 +33,10 @@ const REQUEST_LOG_LIMIT = 20_000;
 
 /** How to start a sandbox. */
 interface SandboxOptions extends BehaviourOptions {
-  /** Drives controllers, bookmarks and watch time-outs; default the machine's clock. */
+  /** Drives controllers; default the machine's clock. */
   readonly clock?: Clock;
+  /** Drives bookmarks and time-outs of watches: the clock of the clients' connections, by default `clock`. */
+  readonly network?: Clock;
   /** Default: any free port. */
   readonly port?: number;
   readonly host?: '127.0.0.1';
@@ -94,11 +96,11 @@ export interface Sandbox {
 
 /** Starts the API with namespaces `default` and `kube-system` and three nodes. Rejects when the port is taken. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  const { clock = systemClock, terminationMs = 100 } = options;
+  const { clock = systemClock, network = clock, terminationMs = 100 } = options;
   const store = createStore(options.historyLimit ?? 1000);
   const webhooks = createRules<WebhookRule>();
   const mutate = inTurn(webhooks.all);
-  const world: ApiWorld = { store, kinds: createKindRegistry(builtinKinds()), clock, mutate };
+  const world: ApiWorld = { store, kinds: createKindRegistry(builtinKinds()), clock, network, mutate };
   const loop = createControllerLoop(store, clock);
   const behaviour = createBehaviour(options, () => loop.touch('/pods'));
   serveCustomResources(world);

@@ -14,6 +14,8 @@ export interface ApiWorld {
   readonly store: Store;
   readonly kinds: KindRegistry;
   readonly clock: Clock;
+  /** Of bookmarks and time-outs of watches. */
+  readonly network: Clock;
   /** What mutating admission webhooks make of an object. */
   readonly mutate: (storageKey: string, object: KubernetesObject) => KubernetesObject;
 }

@@ -104,9 +104,9 @@ export function openWatch(
   }
   if (plan.initialEvents) bookmark({ 'k8s.io/initial-events-end': 'true' });
   cancels.push(world.store.subscribe((event) => forward(plan, event, sink)));
-  cancels.push(world.clock.after(plan.timeoutMs, stop));
+  cancels.push(world.network.after(plan.timeoutMs, stop));
   if (plan.timeoutMs > BOOKMARK_BEFORE_END_MS) {
-    cancels.push(world.clock.after(plan.timeoutMs - BOOKMARK_BEFORE_END_MS, dueBookmark));
+    cancels.push(world.network.after(plan.timeoutMs - BOOKMARK_BEFORE_END_MS, dueBookmark));
   }
   repeatBookmarks(world, dueBookmark, cancels, () => open);
   return watch;
@@ -121,9 +121,9 @@ function repeatBookmarks(
   const position = cancels.length;
   const tick = (): void => {
     bookmark();
-    if (isOpen()) cancels[position] = world.clock.after(BOOKMARK_INTERVAL_MS, tick);
+    if (isOpen()) cancels[position] = world.network.after(BOOKMARK_INTERVAL_MS, tick);
   };
-  cancels.push(world.clock.after(BOOKMARK_INTERVAL_MS, tick));
+  cancels.push(world.network.after(BOOKMARK_INTERVAL_MS, tick));
 }
 
 function sendBacklog(world: ApiWorld, plan: WatchPlan, sink: WatchSink): 'sent' | 'expired' {

@@ -11,7 +11,7 @@ import { commitFiles, createRepository } from '../../sandbox/git-server/git-repo
 import { type GitServer, startGitServer } from '../../sandbox/git-server/git-server.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { canaryStatus } from '../../src/api/canary/summary.ts';
-import type { Clock } from '../../src/api/clock.ts';
+import { type Clock, systemClock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import { type Condition, conditionOf, type KubernetesObject } from '../../src/api/kubernetes.ts';
 import { type App, startApp } from '../../src/server/app.ts';
@@ -30,7 +30,7 @@ export interface Bed {
   /** Replaces the whole history by one commit, as a force-push does. */
   rewrite(subject: string, files: Readonly<Record<string, string>>): Promise<string>;
   /** Starts another copy of the program; the first one is started by `startBed`. */
-  /** `network`: the clock of connections and caches; by default the machine's. */
+  /** `network`: the clock of connections and caches; by default the bed's. */
   start(more?: Partial<AppOptions>, log?: Logger, network?: Clock): Promise<App>;
   get(
     apiVersion: string,
@@ -56,10 +56,11 @@ const logLevel = process.env.HOLDFAST_TEST_LOG ?? 'silent';
 /** A machine that many tests share may stand still for longer than a Lease is for. */
 const leaseTimes = { leaseMs: 60_000, renewMs: 50_000, retryMs: 2_000 };
 
-/** A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. With a clock, pods, polls and rollouts live in its time. */
-export async function startBed(clock?: Clock): Promise<Bed> {
+/** A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. With a clock, pods, polls and rollouts live in its time, and connections in that of `network`. */
+export async function startBed(clock?: Clock, network: Clock = systemClock): Promise<Bed> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
-  const sandbox = await startSandbox({ podReadyMs: 50, terminationMs: 20, ...(clock ? { clock } : {}) });
+  const clocks = clock ? { clock, network } : {};
+  const sandbox = await startSandbox({ podReadyMs: 50, terminationMs: 20, ...clocks });
   const git = await startGitServer({ root: folder });
   const repository = await createRepository(folder, 'shop');
   const kubeconfigPath = join(folder, 'kubeconfig');
@@ -109,14 +110,15 @@ export async function startBed(clock?: Clock): Promise<Bed> {
       await runGit(repository, ['update-ref', '-d', 'refs/heads/rewritten']);
       return commit;
     },
-    async start(more = {}, log = pino({ level: logLevel }), network = undefined) {
+    async start(more = {}, log = pino({ level: logLevel }), appNetwork = network) {
       copies += 1;
       const dataDirectory = join(folder, `data-${copies}`);
       const app = await startApp(
         { ...optionsFor({ kubeconfig: kubeconfigPath, dataDirectory, sandbox }), leaseTimes, ...more },
         log,
         clock,
-        network,
+        // The machine's time is the default, and also that in which it was suspended.
+        appNetwork === systemClock ? undefined : appNetwork,
       );
       apps.push(app);
       return app;

@@ -97,7 +97,7 @@ export function useShops(): Shops {
   }
 
   beforeAll(async () => {
-    bed = await startBed(clock);
+    bed = await startBed(clock, clock);
     running = run();
     await bed.start();
   });
