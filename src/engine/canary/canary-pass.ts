@@ -74,7 +74,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   /** Turns failures into conditions, and stale observations into another round. */
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
-    const pauseMs = Math.max(deletions.pauseMs(key, object), pace.pauseMs(key));
+    const pauseMs = deletions.pauseMs(key, object);
     if (pauseMs > 0) return { again: false, afterMs: pauseMs };
     const read = canaryInForce(parts, object);
     if ('failure' in read) return unreadable(key, object, read.failure);
@@ -106,15 +106,16 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
     const contention = await contentionOf(parts.cluster, pace, key);
-    const before = { ...failures.of(key), deletion: deletions.of(key, inForce.canary), contention };
+    const deletion = deletions.of(key, inForce.canary);
+    const before = { ...failures.of(key), deletion, contention, paused: pace.pause(key) };
     const end = await runRound(parts, inForce, before);
-    const { canary, failure, failedAt } = end;
+    const { canary, failure, failedAt, wrote = [] } = end;
     // Its status alone may change with each pod that becomes ready.
-    if (end.wrote !== undefined) pace.wrote(key, end.wrote);
+    pace.wrote(key, wrote);
     if (failure) failures.note(key, failure, canary, failedAt);
     else for (const known of [failures, waits]) known.delete(key);
     if (end.isFinalized) return noteFinalized(canary);
-    if (failure && awaitsFinalizer(canary) && (!end.wrote || deletions.isOverdue(key, canary)))
+    if (failure && awaitsFinalizer(canary) && (wrote.length === 0 || deletions.isOverdue(key, canary)))
       return retryDeletion(key, canary, failure);
     return end.again ? { again: true, failure } : { again: false, afterMs: end.afterMs, failure };
   }

@@ -2,16 +2,9 @@
 
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import {
-  conditionOf,
-  describe,
-  type KubernetesObject,
-  namespacedName,
-  type ObjectReference,
-  referenceOf,
-} from '../../api/kubernetes.ts';
+import { conditionOf, namespacedName } from '../../api/kubernetes.ts';
 import { soonest } from '../../api/time.ts';
-import type { Decision } from '../../rollout/outcome.ts';
+import type { Action, Decision } from '../../rollout/outcome.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale, joinFailures, unlessLasting } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
@@ -27,7 +20,7 @@ import { deletionFreshMsOf, readWhole } from './reading-anew.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import { isReported } from './status/status.ts';
-import type { Contention, Written } from './write-pace.ts';
+import type { Contention, Pause, Written } from './write-pace.ts';
 
 /** How a round ended. */
 interface RoundEnd {
@@ -37,8 +30,8 @@ interface RoundEnd {
   readonly again: boolean;
   /** Look again after this time; undefined: only when something changes. */
   readonly afterMs?: number | undefined;
-  /** What was written but the status; undefined: nothing. */
-  readonly wrote?: Written | undefined;
+  /** What was written but the status; none: nothing. */
+  readonly wrote?: readonly Written[];
   /** What could not be done; it was reported. */
   readonly failure?: Failure | undefined;
   /** The step whose move of traffic that was. */
@@ -64,6 +57,8 @@ interface Before {
   readonly deletion: Deletion | undefined;
   /** Undefined: nobody undoes what is written. */
   readonly contention: Contention | undefined;
+  /** Actions that somebody undoes, and that wait. */
+  readonly paused: Pause;
 }
 
 /**
@@ -131,10 +126,8 @@ async function tryFinalizer(
 async function act(round: RoundState, before: Before, refused: Failure | undefined): Promise<RoundEnd> {
   const { parts, decision, observation, persistentFailure } = round;
   const intent = await writeIntent(round, before.failure);
-  const objects = new Map<string, ObjectReference>();
-  const changed = (object: KubernetesObject) => void objects.set(describe(object), referenceOf(object));
-  const context = { parts, observation, changed };
-  const acted = await performAll(context, decision.actions, intent.failure === undefined);
+  const limits = { hasIntent: intent.failure === undefined, paused: before.paused.types };
+  const acted = await performAll({ parts, observation }, decision.actions, limits);
   const inPlace = observation.world.sharesWorkload === true;
   const failed = joinFailures([refused, intent.failure, joinActionFailures(acted, inPlace)]);
   const step = stepOf(decision);
@@ -149,7 +142,8 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
     stalled: conditionOf(round.inForce.canary.status, 'Stalled'),
   });
   const canary = intent.written ?? round.inForce.canary;
-  if (!failure && decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
+  const isRemoval = ({ type }: Action) => type === 'RemoveFinalizer';
+  if (!failure && decision.actions.some(isRemoval) && !acted.undone.some(isRemoval))
     return { canary, again: false, isFinalized: true };
   const saved = intent.failure
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
@@ -157,10 +151,12 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   startBackgroundChecks(round);
   const { wakeAfterMs } = decision;
   const deletionMs = deletionFreshMsOf(canary);
-  const afterMs = soonest(wakeAfterMs, observation.againMs, deletionMs, before.contention?.endsInMs);
-  const what = acted.written.map((action) => describeAction(action, inPlace)).join('; ');
-  const wrote = what ? { what, objects: [...objects.values()] } : undefined;
-  const again = wrote !== undefined || intent.written !== undefined || saved !== undefined;
+  const pauseMs = soonest(before.paused.endsInMs, before.contention?.endsInMs);
+  const afterMs = soonest(wakeAfterMs, observation.againMs, deletionMs, pauseMs);
+  const wrote = acted.written.map(({ action, objects }) => {
+    return { type: action.type, what: describeAction(action, inPlace), objects };
+  });
+  const again = wrote.length > 0 || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote, failure, failedAt };
 }
 

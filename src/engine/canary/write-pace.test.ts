@@ -1,44 +1,54 @@
 import { expect, test } from 'vitest';
 import { createVirtualClock } from '../../../sandbox/virtual-clock.ts';
-import { createWritePace } from './write-pace.ts';
+import { createWritePace, type Written } from './write-pace.ts';
 
 const key = 'shop/web';
 const service = { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web-primary' };
-const written = { what: 'the Services are written', objects: [service] };
+const services: Written = { type: 'EnsureServices', what: 'the Services are written', objects: [service] };
+const traffic: Written = { type: 'SetTraffic', what: 'traffic: 50 %', objects: [] };
 
 function start() {
   const clock = createVirtualClock();
   const pace = createWritePace(clock);
-  /** Whether it may go on after so many writes, `everyMs` apart. */
-  const write = (times: number, everyMs: number) => {
+  const isPaused = ({ type }: Written, of = key) => pace.pause(of).types.has(type);
+  /** How many of so many writes, `everyMs` apart, it lets through. */
+  const write = (times: number, everyMs: number, written = services) => {
+    let writes = 0;
     for (let time = 0; time < times; time += 1) {
-      if (pace.pauseMs(key) > 0) return false;
-      pace.wrote(key, written);
+      if (!isPaused(written)) {
+        pace.wrote(key, [written]);
+        writes += 1;
+      }
       clock.advance(everyMs);
     }
-    return pace.pauseMs(key) === 0;
+    return writes;
   };
-  return { clock, pace, write };
+  return { clock, pace, write, isPaused };
 }
 
 test('a release with intervals of one second is never slowed down', () => {
   const { pace, write } = start();
-  const isFree = write(150, 200);
-  expect(isFree).toBe(true);
+  const writes = write(1_000, 1_000, traffic);
+  expect(writes).toBe(1_000);
   expect(pace.contention(key)).toBeUndefined();
 });
 
-test('what is undone at once is written in bursts five seconds apart, four times a second on the average', () => {
-  const { clock, pace, write } = start();
+test('what is undone at once is written in bursts five seconds apart, once a second on the average', () => {
+  const { write } = start();
   write(1_000, 10);
-  let writes = 0;
-  for (const endMs = clock.nowMs() + 60_000; clock.nowMs() < endMs; clock.advance(10)) {
-    if (pace.pauseMs(key) > 0) continue;
-    pace.wrote(key, written);
-    writes += 1;
-  }
-  expect(writes).toBeGreaterThan(200);
-  expect(writes).toBeLessThan(280);
+  const writes = write(6_000, 10);
+  expect(writes).toBeGreaterThan(50);
+  expect(writes).toBeLessThan(75);
+});
+
+test('what nobody undoes is written meanwhile', () => {
+  const { pace, isPaused, write } = start();
+  write(1_000, 10);
+  expect(isPaused(services)).toBe(true);
+  expect(isPaused(traffic)).toBe(false);
+  const { endsInMs = 0 } = pace.pause(key);
+  expect(endsInMs).toBeGreaterThan(0);
+  expect(endsInMs).toBeLessThanOrEqual(5_000);
 });
 
 test('it is reported until nothing has been written for a while, and then forgotten', () => {
@@ -47,7 +57,7 @@ test('it is reported until nothing has been written for a while, and then forgot
   const found = pace.contention(key);
   expect(found?.failure).toMatchObject({
     reason: 'ForeignChange',
-    message: expect.stringContaining('(the Services are written); Holdfast now writes every 5 s'),
+    message: expect.stringContaining('(the Services are written); Holdfast now writes it every 5 s'),
   });
   clock.advance((found?.endsInMs ?? 0) - 1);
   expect(pace.contention(key)).toBeDefined();
@@ -55,11 +65,21 @@ test('it is reported until nothing has been written for a while, and then forgot
   expect(pace.contention(key)).toBeUndefined();
 });
 
+test('two that are undone are both told, since the first of them', () => {
+  const { clock, pace, write } = start();
+  write(120, 1);
+  const firstMs = clock.nowMs();
+  write(120, 1, traffic);
+  const { failure, sinceMs = 0 } = pace.contention(key) ?? {};
+  expect(failure?.message).toMatch(/the Services are written.*traffic: 50 %/);
+  expect(sinceMs).toBeLessThan(firstMs);
+});
+
 test('who it is is looked for once, and told with the object', () => {
   const { pace, write } = start();
   write(1_000, 10);
-  expect(pace.contention(key)?.unattributed).toEqual([service]);
-  pace.attribute(key, 'mesh-operator');
+  expect(pace.contention(key)?.unattributed).toMatchObject([services]);
+  pace.attribute(key, services.type, 'mesh-operator');
   expect(pace.contention(key)).toMatchObject({
     unattributed: [],
     failure: {
@@ -71,18 +91,18 @@ test('who it is is looked for once, and told with the object', () => {
 });
 
 test('others are not slowed down by it, and it is not after it was deleted', () => {
-  const { pace, write } = start();
+  const { pace, write, isPaused } = start();
   write(1_000, 10);
-  expect(pace.pauseMs('shop/other')).toBe(0);
+  expect(isPaused(services, 'shop/other')).toBe(false);
   pace.delete(key);
-  expect(pace.pauseMs(key)).toBe(0);
+  expect(isPaused(services)).toBe(false);
 });
 
 test('a clock that is set back ends the pause and the report', () => {
-  const { pace, write, clock } = start();
+  const { pace, write, clock, isPaused } = start();
   write(1_000, 10);
-  expect(pace.pauseMs(key)).toBeGreaterThan(0);
+  expect(isPaused(services)).toBe(true);
   clock.advance(-3_600_000);
-  expect(pace.pauseMs(key)).toBe(0);
+  expect(isPaused(services)).toBe(false);
   expect(pace.contention(key)).toBeUndefined();
 });

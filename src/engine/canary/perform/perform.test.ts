@@ -97,7 +97,8 @@ function bed(
       },
     },
   } as unknown as ActionContext;
-  return { wrote, perform: (actions: Action[], hasIntent = true) => performAll(context, actions, hasIntent) };
+  type Limits = Parameters<typeof performAll>[2];
+  return { wrote, perform: (actions: Action[], limits?: Limits) => performAll(context, actions, limits) };
 }
 
 const types = (actions: readonly Action[]) => actions.map(({ type }) => type);
@@ -107,7 +108,7 @@ test('a refused rejection stops neither the traffic nor the pods, and is told', 
   const done = await perform([reject, { type: 'SetTraffic', route: toPrimary }, unready]);
   expect(wrote).toEqual(['HTTPRoute', 'Deployment']);
   expect(done).toMatchObject({
-    written: [{ type: 'SetTraffic' }, { type: 'ScaleCanary' }],
+    written: [{ action: { type: 'SetTraffic' } }, { action: { type: 'ScaleCanary' } }],
     failures: [{ failure: { reason: 'Forbidden' } }],
   });
   expect(types(done.undone)).toEqual(['Reject']);
@@ -147,16 +148,26 @@ test('traffic is not sent to a Service that is not there', async () => {
   const message = expect.stringContaining('Service shop/podinfo-canary');
   expect(done.failures).toMatchObject([{ failure: { reason: 'ServiceMissing', transient: true, message } }]);
   const back = await perform([{ type: 'SetTraffic', route: toPrimary }]);
-  expect(back).toMatchObject({ written: [{ type: 'SetTraffic' }], failures: [] });
+  expect(back).toMatchObject({ written: [{ action: { type: 'SetTraffic' } }], failures: [] });
 });
 
 test('without the intent in the status, traffic moves and nothing is taken away or remembered', async () => {
   const { wrote, perform } = bed();
   const actions: Action[] = [reject, { type: 'SetTraffic', route: toPrimary }, unready];
-  const done = await perform(actions, false);
+  const done = await perform(actions, { hasIntent: false });
   expect(wrote).toEqual(['HTTPRoute']);
   expect(types(done.undone)).toEqual(['ScaleCanary', 'Reject']);
   expect(done.failures).toEqual([]);
+});
+
+test('what another writer undoes waits, and with it what takes away what it may protect, but no traffic', async () => {
+  const { wrote, perform } = bed();
+  const services: Action = { type: 'EnsureServices', primaryDigest: 'v1:a', canaryDigest: 'v1:a' };
+  const disown: Action = { type: 'Disown', primary: false };
+  const actions: Action[] = [services, { type: 'SetTraffic', route: toPrimary }, unready, disown];
+  const done = await perform(actions, { paused: new Set(['EnsureServices']) });
+  expect(wrote).toEqual(['HTTPRoute', 'Deployment']);
+  expect(types(done.undone)).toEqual(['EnsureServices', 'Disown']);
 });
 
 test('a world that is another one by now is looked at anew before anything more is done', async () => {

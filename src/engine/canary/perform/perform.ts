@@ -1,4 +1,10 @@
-import { namespacedName } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  type ObjectReference,
+  referenceOf,
+} from '../../../api/kubernetes.ts';
 import { type Action, laneOf } from '../../../rollout/outcome.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { type Failure, failureOf, isStale } from '../../failure.ts';
@@ -38,10 +44,23 @@ const performersBySides: Readonly<
   native: nativePerformers,
 };
 
+/** An action that wrote something (S33), and the objects that it changed. */
+interface Written {
+  readonly action: Action;
+  readonly objects: readonly ObjectReference[];
+}
+
+/** What keeps actions from being performed. */
+interface Limits {
+  /** The intent is in the status; false: it could not be written. Default true. */
+  readonly hasIntent?: boolean;
+  /** Types of actions that are left out. */
+  readonly paused?: ReadonlySet<Action['type']>;
+}
+
 /** The result of the actions of one decision. */
 export interface Performed {
-  /** Actions that wrote something (S33). */
-  readonly written: readonly Action[];
+  readonly written: readonly Written[];
   readonly failures: readonly ActionFailure[];
   /** Actions that failed, or were left out since they rely on one that did. */
   readonly undone: readonly Action[];
@@ -54,11 +73,11 @@ export interface Performed {
 export async function performAll(
   context: ActionContext,
   actions: readonly Action[],
-  hasIntent = true,
+  { hasIntent = true, paused }: Limits = {},
 ): Promise<Performed> {
   const failures: ActionFailure[] = [];
   const undone: Action[] = [];
-  const written: Action[] = [];
+  const written: Written[] = [];
   let stale: unknown;
 
   function failed(action: Action, error: unknown): void {
@@ -72,15 +91,20 @@ export async function performAll(
   for (const action of inLanes(actions)) {
     if (stale !== undefined && laneOf(action) !== 'safety') break;
     const isBlocked =
-      (!hasIntent && !isReversible(action)) || undone.some((other) => reliesOn(action, other));
+      paused?.has(action.type) ||
+      (!hasIntent && !isReversible(action)) ||
+      undone.some((other) => reliesOn(action, other));
     if (isBlocked) undone.push(action);
-    else
-      await perform(context, action).then(
+    else {
+      const objects = new Map<string, ObjectReference>();
+      const changed = (object: KubernetesObject) => void objects.set(describe(object), referenceOf(object));
+      await perform({ ...context, changed }, action).then(
         (wrote) => {
-          if (wrote) written.push(action);
+          if (wrote) written.push({ action, objects: [...objects.values()] });
         },
         (error: unknown) => failed(action, error),
       );
+    }
   }
   if (stale !== undefined) throw stale;
   return { written, failures, undone };
