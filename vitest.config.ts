@@ -98,7 +98,7 @@ export default defineConfig({
           include: ['test/{plans,sandbox}/**/*.test.ts', ...manyProcesses],
           // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
-          maxWorkers: 6,
+          maxWorkers: load < 7 ? 8 : 6,
           // A wait that fails says for what, mostly after two minutes of looking.
           testTimeout: 1_800_000,
           hookTimeout: 1_800_000,

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
+import { untilCalm } from './calm.ts';
 import { type Bed, startBed } from './holdfast-bed.ts';
 
 /** A bed whose intervals and deadlines pass some twenty times as fast as on the wall. */
 export interface QuickBed extends Bed {
   readonly clock: VirtualClock;
-  /** Resolves when so much of the bed's own time has passed. */
+  /** Resolves when so much of the bed's own time has passed: as fast as what happens in it is dealt with. */
   pass(durationMs: number): Promise<void>;
 }
 
@@ -19,14 +20,18 @@ export async function startQuickBed(): Promise<QuickBed> {
   const bed = await startBed(clock);
   let stopped = false;
   let held = 0;
+  let passing = 0;
   const running = run();
 
   async function run(): Promise<void> {
     while (!stopped) {
       if (held === 0) clock.advance(stepMs);
-      await sleep(pauseMs);
+      if (held === 0 && passing > 0) await untilCalm(isBusy);
+      else await sleep(pauseMs);
     }
   }
+
+  const isBusy = () => bed.sandbox.requests.underWay() > 0;
 
   return {
     ...bed,
@@ -42,7 +47,11 @@ export async function startQuickBed(): Promise<QuickBed> {
         held -= 1;
       }
     },
-    pass: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),
+    async pass(durationMs) {
+      passing += 1;
+      await new Promise<void>((resolve) => void clock.after(durationMs, resolve));
+      passing -= 1;
+    },
     async close() {
       // What ends waits for timers, too: time stops last.
       await bed.close();
