@@ -1,4 +1,4 @@
-import type { PersonsDeed, PlannedFault, Point, Refusal } from './faults.ts';
+import type { PersonsDeed, PlannedFault, Point, Refusal, RivalsDeed } from './faults.ts';
 import { seeded } from './random.ts';
 import type { Plan, Reference } from './run.ts';
 import type { Scenario } from './scenario.ts';
@@ -23,8 +23,13 @@ export async function drawPlan(
   };
   const reference = await referenceOf(draw.pick(among));
   const count = draw.pick([1, 1, 2, 2, 3]);
-  const { asksHooks, writesGit } = reference.scenario;
-  const all = [...kinds, ...(asksHooks ? hookKinds : []), ...(writesGit ? pushKinds : [])];
+  const { asksHooks, writesGit, leavesSome } = reference.scenario;
+  const all = [
+    ...kinds,
+    ...(leavesSome ? [] : rivalKinds),
+    ...(asksHooks ? hookKinds : []),
+    ...(writesGit ? pushKinds : []),
+  ];
   const faults = Array.from({ length: count }, () => draw.pick(all)(draw, reference));
   const standby = faults.some(({ kind }) => kind === 'partition') || draw.upTo(4) === 1;
   return { scenario: reference.scenario.name, seed, standby, faults };
@@ -112,6 +117,18 @@ const kinds: readonly DrawFault[] = [
   (draw, reference) => ({ at: anywhere(draw, reference), kind: 'person', ...draw.pick(deedsIn(reference)) }),
 ];
 
+/** The same for scenarios that leave nothing behind, of which nobody takes care any more. */
+const rivalKinds: readonly DrawFault[] = [
+  (draw, reference) => ({
+    at: anywhere(draw, reference),
+    kind: 'rival',
+    ...draw.pick(rivalsIn(reference)),
+    afterMs: draw.pick([50, 300, 2_000]),
+    // A release that meets it for longer may fail, as it should.
+    seconds: draw.pick([2, 10]),
+  }),
+];
+
 /** The same for scenarios with webhooks. */
 const hookKinds: readonly DrawFault[] = twice<DrawFault>((draw, reference) => ({
   at: anywhere(draw, reference),
@@ -154,6 +171,18 @@ function deedsIn({ scenario, end }: Reference): ReadonlyArray<{ does: PersonsDee
   }));
   const all = scenario.leavesSome ? some : [...ofPrimary, ...deletions(madeServices), ...some];
   return [...all, ...evictions];
+}
+
+/** A Service that is released is a workload of its own, and what has made a person decide about a release waits for the person. */
+function rivalsIn({ scenario, end }: Reference): ReadonlyArray<{ does: RivalsDeed; path: string }> {
+  const isReleased = end.has('/services web-primary.annotations.holdfast.dev/digest');
+  const paths = isReleased || scenario.name.includes('held') ? [] : madeServices;
+  const scaled = { does: 'scale to 1' as const, path: `${deployments}/web-primary` };
+  return [
+    ...paths.map((path) => ({ does: 'select other pods' as const, path })),
+    ...(scenario.hasForeignTarget ? [] : [scaled]),
+    { does: 'route to the primary', path: route },
+  ];
 }
 
 const madeServices = ['web', 'web-primary', 'web-canary'].map((name) => `${services}/${name}`);

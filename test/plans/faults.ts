@@ -1,5 +1,7 @@
 import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import type { FaultRule, WatchRule } from '../../sandbox/api-server/server.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { differencesOf } from '../../src/workload/compare/semantic-compare.ts';
 import type { GitFault } from './git-front.ts';
 import type { HoldfastProcess } from './process.ts';
 import type { World } from './world.ts';
@@ -67,10 +69,21 @@ export type PlannedFault = { readonly at: Point } & (
   | { readonly kind: 'partition'; readonly seconds: number }
   /** Somebody with kubectl deletes what Holdfast made, or scales it. */
   | { readonly kind: 'person'; readonly does: PersonsDeed; readonly path: string }
+  /** Another controller does this to an object again, so long after each write of it. */
+  | {
+      readonly kind: 'rival';
+      readonly does: RivalsDeed;
+      readonly path: string;
+      readonly afterMs: number;
+      readonly seconds: number;
+    }
 );
 
 /** What somebody does to an object by hand. */
 export type PersonsDeed = 'delete' | 'scale to 0' | 'scale to 1' | 'evict a pod';
+
+/** What another controller makes of an object again and again. */
+export type RivalsDeed = 'select other pods' | 'scale to 1' | 'route to the primary';
 
 type ApiFault = ReturnType<FaultRule>;
 type WatchLine = Parameters<WatchRule>[0];
@@ -233,6 +246,8 @@ function behaviourOf(world: World, fault: PlannedFault): Behaviour {
       return partition(fault.seconds);
     case 'person':
       return { begin: () => void actByHand(world, fault) };
+    case 'rival':
+      return rival(world, fault);
   }
 }
 
@@ -347,6 +362,63 @@ async function evict(world: World, workload: string): Promise<void> {
     .map(({ metadata }) => metadata.name)
     .find((name) => name.startsWith(`${workload}-`) && isOfPrimary(name) === isOfPrimary(workload));
   if (pod) await world.send('DELETE', `/api/v1/namespaces/shop/pods/${pod}`).catch(() => undefined);
+}
+
+const rivals: Readonly<Record<RivalsDeed, (object: KubernetesObject) => object>> = {
+  'select other pods': () => ({ spec: { selector: { app: 'theirs' } } }),
+  'scale to 1': () => ({ spec: { replicas: 1 } }),
+  'route to the primary': (route) => {
+    const { rules } = route.spec as {
+      rules: ReadonlyArray<{ backendRefs: ReadonlyArray<{ name: string }> }>;
+    };
+    const toPrimary = (backend: { name: string }) => {
+      return { ...backend, weight: backend.name === 'web-primary' ? 100 : 0 };
+    };
+    return {
+      spec: { rules: rules.map((rule) => ({ ...rule, backendRefs: rule.backendRefs.map(toPrimary) })) },
+    };
+  },
+};
+
+/** It leaves alone what is as it wants it, and what is not there. */
+function rival(
+  world: World,
+  { does, path, afterMs, seconds }: Extract<PlannedFault, { kind: 'rival' }>,
+): Behaviour {
+  const [plural = '', name = ''] = path.split('/').slice(-2);
+  let isActive = true;
+  let isDue = false;
+  const undo = () => {
+    isDue = false;
+    const [object] = world.sandbox.store
+      .list(keyOf(path), 'shop')
+      .filter((one) => one.metadata.name === name);
+    const wanted = object && rivals[does](object);
+    if (!isActive || !wanted || differencesOf(object, wanted).length === 0) return;
+    const asked = world.send('PATCH', `${path}?fieldManager=rival`, wanted, 'application/merge-patch+json');
+    void asked.catch(() => undefined);
+  };
+  return {
+    seconds,
+    begin: ({ sandbox, clock }) => {
+      sandbox.store.subscribe(({ storageKey, object }) => {
+        if (!isActive || isDue || !storageKey.endsWith(`/${plural}`) || object.metadata.name !== name) return;
+        isDue = true;
+        clock.after(afterMs, undo);
+      });
+      undo();
+    },
+    end: () => {
+      isActive = false;
+    },
+  };
+}
+
+/** Of the path of an object: the key of its kind in the store. */
+function keyOf(path: string): string {
+  const [plural = ''] = path.split('/').slice(-2);
+  const [, root, group = ''] = path.split('/');
+  return `${root === 'api' ? '' : group}/${plural}`;
 }
 
 function stop(seconds: number): Behaviour {

@@ -85,7 +85,7 @@ async function play(front: GitFront, options: Play): Promise<Played> {
     const counted = { ...tally };
     const late = await settle(world, options);
     const end = endState(world, scenario);
-    const mayFail = scenario.usersMayFail || faults.some(({ kind }) => kind === 'person');
+    const mayFail = scenario.usersMayFail || faults.some(({ kind }) => kind === 'person' || kind === 'rival');
     const failed = mayFail ? 0 : (users?.() ?? 0);
     const conflicts = world.sandbox.requests
       .writes()

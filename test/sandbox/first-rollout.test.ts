@@ -46,6 +46,21 @@ test('v1 becomes the primary, v2 goes through its analysis and is promoted', asy
   });
 });
 
+test('a Service of the primary that somebody changes during the first rollout is put right, and the rollout ends', async () => {
+  const path = '/api/v1/namespaces/shop/services/web-primary';
+  let isChanged = false;
+  bed.sandbox.store.subscribe(({ storageKey, object: { metadata } }) => {
+    if (storageKey !== '/services' || metadata.name !== 'web-primary' || isChanged) return;
+    isChanged = true;
+    void bed.send('PATCH', path, { spec: { selector: { app: 'theirs' } } });
+  });
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await runUntilInitialized(bed);
+  expect(isChanged).toBe(true);
+  const service = await bed.get('v1', 'Service', 'web-primary');
+  expect(service?.spec).toMatchObject({ selector: { app: 'web-primary' } });
+});
+
 test('a service account that Git takes from a workload is gone from the canary, the primary and what has no Canary', async () => {
   const manifest = (name: string, version: number, pod: object = {}) => {
     const object = JSON.parse(deployment(`shop/web:${version}`, { name }));

@@ -1,6 +1,6 @@
 import { trafficAt } from '../../api/canary/plan.ts';
 import { present } from '../../api/kubernetes.ts';
-import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, isReady, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { type Context, sinceProgressMs, withProgress } from '../context.ts';
 import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
@@ -38,20 +38,31 @@ export function initializing(context: Context, state: Initializing): Outcome {
     return stay({ ...here, run: begun }, saved, firstWrite(context, head));
   const run = withProgress(context, begun, world.primary);
   const next = { ...here, run };
-  const primary = bringUp(context);
+  const primary = bringUp(context, head.digest);
   if (primary.isReady) return stay(next, saved, handOver(context, head, run));
   return stay(next, saved, act(...primary.actions), wait(context, head, run));
 }
 
-/** Whether the primary is ready with the pods that the target has now: a scaler may have scaled the target far above its minReplicas. */
-function bringUp(context: Context): { readonly isReady: boolean; readonly actions: readonly Action[] } {
+/**
+ * Whether the primary is ready with the pods that the target has now: a scaler may have scaled the target far above its minReplicas. Pods that are
+ * ready and no endpoints are behind a Service that somebody changed.
+ */
+function bringUp(
+  context: Context,
+  digest: string,
+): { readonly isReady: boolean; readonly actions: readonly Action[] } {
   const { world, plan } = context;
   const { scaler, primary } = world;
   if (scaler && !scaler.primary) return { isReady: false, actions: [{ type: 'ApplyScalers' }] };
   const grown = raiseMinReplicas(world, 'primary', fullSize(world));
   const isCarried = !world.scaler?.primary || servingPods(primary) >= podsNeeded(context, 'primary', 100);
-  const isReady = isCarried && hasConverged(primary, plan.primaryReadyPercent);
-  return { isReady, actions: grown };
+  if (!isCarried || !isReady(primary, plan.primaryReadyPercent)) return { isReady: false, actions: grown };
+  const isReached = hasConverged(primary, plan.primaryReadyPercent);
+  return { isReady: isReached, actions: isReached ? grown : [...grown, servicesOf(digest)] };
+}
+
+function servicesOf(digest: string): Action {
+  return { type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest };
 }
 
 /** Git cannot be read now: a release that is on the primary already, with its record, can continue without it (L6). */
@@ -117,10 +128,7 @@ function handOver(context: Context, head: ReleaseView, run: Run): Effects {
   const { digest } = head;
   const begun = combine(
     note('Initializing', `the primary runs ${describeRelease(head)}; moving traffic to it`),
-    act(
-      { type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest },
-      { type: 'SetTraffic', route: trafficAt(plan, 0) },
-    ),
+    act(servicesOf(digest), { type: 'SetTraffic', route: trafficAt(plan, 0) }),
   );
   if (!world.route?.accepted || !isAllOn(context, 'primary'))
     return world.route?.problem ? combine(begun, routeNote(context, run)) : begun;
