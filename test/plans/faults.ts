@@ -385,14 +385,12 @@ function rival(
   world: World,
   { does, path, afterMs, seconds }: Extract<PlannedFault, { kind: 'rival' }>,
 ): Behaviour {
-  const [plural = '', name = ''] = path.split('/').slice(-2);
+  const [key, name] = placeOf(path);
   let isActive = true;
   let isDue = false;
   const undo = () => {
     isDue = false;
-    const [object] = world.sandbox.store
-      .list(keyOf(path), 'shop')
-      .filter((one) => one.metadata.name === name);
+    const object = world.sandbox.store.get(key, 'shop', name);
     const wanted = object && rivals[does](object);
     if (!isActive || !wanted || differencesOf(object, wanted).length === 0) return;
     const asked = world.send('PATCH', `${path}?fieldManager=rival`, wanted, 'application/merge-patch+json');
@@ -402,7 +400,7 @@ function rival(
     seconds,
     begin: ({ sandbox, clock }) => {
       sandbox.store.subscribe(({ storageKey, object }) => {
-        if (!isActive || isDue || !storageKey.endsWith(`/${plural}`) || object.metadata.name !== name) return;
+        if (!isActive || isDue || storageKey !== key || object.metadata.name !== name) return;
         isDue = true;
         clock.after(afterMs, undo);
       });
@@ -414,11 +412,11 @@ function rival(
   };
 }
 
-/** Of the path of an object: the key of its kind in the store. */
-function keyOf(path: string): string {
-  const [plural = ''] = path.split('/').slice(-2);
+/** The key of the kind in the store, and the name, of the object with this path. */
+function placeOf(path: string): [key: string, name: string] {
   const [, root, group = ''] = path.split('/');
-  return `${root === 'api' ? '' : group}/${plural}`;
+  const [plural = '', name = ''] = path.split('/').slice(-2);
+  return [`${root === 'api' ? '' : group}/${plural}`, name];
 }
 
 function stop(seconds: number): Behaviour {

@@ -134,7 +134,7 @@ function contend(shop: Shop, name = 'podinfo-primary'): () => void {
         stored.metadata.namespace === namespace &&
         stored.metadata.name === name;
       if (!isOver && isIts && JSON.stringify(selector) !== JSON.stringify(theirs))
-        void shops.pass(50).then(() => change(shop, name));
+        void shops.pass(50).then(() => !isOver && change(shop, name));
       return stored;
     },
   });

@@ -29,8 +29,7 @@ export interface Bed {
   commit(subject: string, files: Readonly<Record<string, string | null>>): Promise<string>;
   /** Replaces the whole history by one commit, as a force-push does. */
   rewrite(subject: string, files: Readonly<Record<string, string>>): Promise<string>;
-  /** Starts another copy of the program; the first one is started by `startBed`. */
-  /** `network`: the clock of connections and caches; by default the bed's. */
+  /** Starts a copy of the program. `network`: the clock of its connections and caches, by default the bed's. */
   start(more?: Partial<AppOptions>, log?: Logger, network?: Clock): Promise<App>;
   get(
     apiVersion: string,
