@@ -123,7 +123,7 @@ export function createWritePace(clock: Clock): WritePace {
         return undone ? [{ undone, left }] : [];
       });
       const undone = contested.map((one) => one.undone);
-      const failure = joinFailures(undone.map(failureOf));
+      const failure = joinFailures(undone.map(foreignChange));
       return (
         failure && {
           failure,
@@ -137,7 +137,7 @@ export function createWritePace(clock: Clock): WritePace {
   };
 }
 
-function failureOf({ what, objects, writer }: Undone): Failure {
+function foreignChange({ what, objects, writer }: Undone): Failure {
   const names = objects.length > 0 ? ` to ${objects.map(describe).join(', ')}` : '';
   const who = writer === undefined ? '' : `; the last other writer of that is ${writer}`;
   const message = `another controller or a webhook undoes what Holdfast writes${names} (${what})${who}; Holdfast now writes it every ${pauseMs / 1000} s. Stop the other writer: the managedFields of the object name it`;
