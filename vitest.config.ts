@@ -36,7 +36,7 @@ const temporaryFolder = 'test/temporary-folder.ts';
 /** The second that is usual is over before a busy machine looks twice. */
 const waits = { poll: { timeout: 120_000 } };
 
-/** Of the last five minutes, for each processor; the suite of the sandbox makes it 3, and two of them side by side 10 to 12. */
+/** Of the last five minutes, for each processor; the suite of the sandbox makes it 4 to 5, and two of them side by side, with six workers each, 10 to 12. */
 const load = (loadavg()[1] ?? 0) / availableParallelism();
 
 /** The packages as the bundle has them. */

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { eventually } from './holdfast-bed.ts';
 import { type Shop, useShops } from './scenarios/shop.ts';
 
 const shops = useShops();
@@ -189,8 +190,11 @@ describe('while another controller undoes each write of the apex Service', () =>
     await shop.until('it is told', isTold);
     await shop.release('v2');
     await shop.until('v2 is verified', ({ postPromotion }) => postPromotion?.state === 'Verifying');
-    // Holdfast waits before it answers the other writer again.
-    while ((await writesIn(servicePath(shop, 'podinfo'), 1_000)) > 0);
+    const contested = servicePath(shop, 'podinfo');
+    await eventually(
+      'Holdfast waits before it answers the other writer again',
+      async () => (await writesIn(contested, 1_000)) === 0,
+    );
     const heal = shop.pods(({ isPrimary, version }) =>
       isPrimary && version === 'v2' ? { failure: 'CrashLoopBackOff' } : undefined,
     );

@@ -55,10 +55,13 @@ const logLevel = process.env.HOLDFAST_TEST_LOG ?? 'silent';
 /** A machine that many tests share may stand still for longer than a Lease is for. */
 const leaseTimes = { leaseMs: 60_000, renewMs: 50_000, retryMs: 2_000 };
 
-/** A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. With a clock, pods, polls and rollouts live in its time, and connections in that of `network`. */
-export async function startBed(clock?: Clock, network: Clock = systemClock): Promise<Bed> {
+/**
+ * A bed with our CRDs and the namespace `shop`; nothing of Holdfast runs yet. With a clock, pods, polls and rollouts live in its time, and connections
+ * in that of `network`, by default the machine's.
+ */
+export async function startBed(clock?: Clock, network?: Clock): Promise<Bed> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
-  const clocks = clock ? { clock, network } : {};
+  const clocks = clock ? { clock, network: network ?? systemClock } : {};
   const sandbox = await startSandbox({ podReadyMs: 50, terminationMs: 20, ...clocks });
   const git = await startGitServer({ root: folder });
   const repository = await createRepository(folder, 'shop');
@@ -116,8 +119,7 @@ export async function startBed(clock?: Clock, network: Clock = systemClock): Pro
         { ...optionsFor({ kubeconfig: kubeconfigPath, dataDirectory, sandbox }), leaseTimes, ...more },
         log,
         clock,
-        // The machine's time is the default, and also that in which it was suspended.
-        appNetwork === systemClock ? undefined : appNetwork,
+        appNetwork,
       );
       apps.push(app);
       return app;

@@ -54,7 +54,7 @@ interface Written {
 interface Limits {
   /** The intent is in the status; false: it could not be written. Default true. */
   readonly hasIntent?: boolean;
-  /** Types of actions that are left out. */
+  /** Types of actions that are left out: another writer undoes them. */
   readonly paused?: ReadonlySet<Action['type']>;
 }
 
@@ -62,7 +62,7 @@ interface Limits {
 export interface Performed {
   readonly written: readonly Written[];
   readonly failures: readonly ActionFailure[];
-  /** Actions that failed, or were left out since they rely on one that did. */
+  /** Actions that failed, that are paused, or were left out since they rely on such a one. */
   readonly undone: readonly Action[];
 }
 
