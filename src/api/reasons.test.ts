@@ -30,7 +30,11 @@ const conditions = [
   ],
   ['`Held`', 'a release is held after promotion', ''],
   ['`Reverted`', 'the last release was rolled back after promotion', '`Unknown`: this is under way'],
-  ['`Drifted`', 'another writer changed the primary or its copies of config', ''],
+  [
+    '`Drifted`',
+    'another writer changed the primary or its copies of config, or keeps changing Services or route',
+    '`False` with the reason `Corrected`: what was put back last, and when',
+  ],
   [
     '`RollbackReady`',
     'a rollback to the last-known-good is possible, as far as its record, or the last drill, shows',

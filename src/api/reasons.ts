@@ -430,6 +430,17 @@ export const rolloutReasons = {
   ),
   NoRecord: row('no release is proven good yet', 'what served before', 'the first good one is recorded'),
   InSync: row('the primary is as Holdfast wrote it', 'primary', 'nothing'),
+  Corrected: row(
+    'another tool or a person changed what Holdfast keeps, and it was put back',
+    'as before',
+    'nothing',
+  ),
+  Contested: row(
+    'another tool or a person changes it again and again, and it is put back each time',
+    'as before, but for the moments between',
+    'it is put back again',
+    'stop the other writer',
+  ),
   ForeignChange: row(
     'another tool or a person changes what Holdfast writes',
     'primary',

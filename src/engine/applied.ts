@@ -118,9 +118,14 @@ function podOf(object: KubernetesObject | undefined): Pod | undefined {
   return object && (valueAt(object, podPath(object)) as Pod | undefined);
 }
 
-/** Whether the object's annotation says that exactly this was applied last, and its fields still do. */
+/** Whether the object's annotation says that exactly this was applied last. */
+export function hasMark(live: KubernetesObject, wanted: KubernetesObject): boolean {
+  return markOf(live) === hashOf(wanted);
+}
+
+/** The same, and its fields still say so. */
 export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): boolean {
-  return markOf(live) === hashOf(wanted) && holds(live, wanted);
+  return hasMark(live, wanted) && holds(live, wanted);
 }
 
 /**

@@ -57,7 +57,8 @@ const copyStates: Readonly<Record<ConfigCopyView['state'], string>> = {
   foreign: 'was changed',
 };
 
-function describeChange({ manager, fields }: ForeignChange): string {
+/** `argocd changed spec.replicas (0, not 2)`. */
+export function describeChange({ manager, fields }: ForeignChange): string {
   if (fields.length === 0) return `${manager} changed fields`;
   const shown = fields
     .slice(0, mostFields)

@@ -116,10 +116,20 @@ function drifted(result: Result): Finding {
     const message = `${primary.name} was scaled to ${primary.desiredReplicas} pods by someone else; it is scaled back to ${wanted}`;
     return { type: 'Drifted', status: 'True', reason: 'ReplicasChanged', message };
   }
-  if (changed.length === 0) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };
+  if (changed.length === 0) return putBack(result);
   const what = changed.map(({ detail }) => detail).join('; ');
   const message = `${what}; the next release overwrites it`;
   return { type: 'Drifted', status: 'True', reason: 'ForeignChange', message };
+}
+
+/** What is as it should be now, and was not. */
+function putBack({ world: { corrections } }: Result): Finding {
+  const type = 'Drifted';
+  if (!corrections) return { type, status: 'False', reason: 'InSync', message: '' };
+  const { last, contended } = corrections;
+  if (contended.length === 0) return { type, status: 'False', reason: 'Corrected', message: last };
+  const message = `another writer keeps changing what Holdfast puts back: ${contended.join('; ')}`;
+  return { type, status: 'True', reason: 'Contested', message };
 }
 
 /** Also while nothing waits, so that people see it before they commit. */

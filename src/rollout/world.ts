@@ -63,6 +63,8 @@ export interface World {
   peers: PeersView;
   /** Another writer undoes what Holdfast writes for this Canary. */
   contention?: ContentionView | undefined;
+  /** What others had changed of Services, route and number of pods, and was put back: the last of it with its time, and what is changed again and again. */
+  corrections?: { readonly last: string; readonly contended: readonly string[] } | undefined;
   /** Limits set by flags. */
   options: WorldOptions;
 }

@@ -44,6 +44,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     reproduce: (canaryKey, commit) => sources.reproduce(canaryKey, commit),
     writtenToGit: (canaryKey) => writer.conditionOf(canaryKey),
     onPass: wiring.sink.pass,
+    onCorrected: wiring.sink.corrected,
   });
   const git = sourceParts(wiring);
   const sources: SourceController = createSourceController({

@@ -149,8 +149,12 @@ function bodyOf(
   return { ...body, data: { ...data, rejections: list.map((each) => without(each, ['time'])) } };
 }
 
-/** What was: freezes could not be read for a while, and an object of a Source was put back. */
-const ofThePast: ReadonlySet<string> = new Set(['Frozen=False NotFrozen', 'Drifted=False Corrected']);
+/** What was: freezes could not be read for a while, and what another writer had changed was put back. */
+const ofThePast: ReadonlySet<string> = new Set([
+  'Frozen=False NotFrozen',
+  'Drifted=False Corrected',
+  'Drifted=False InSync',
+]);
 
 function conditionsOf(status: Json): string[] {
   return ((status.conditions ?? []) as Json[])

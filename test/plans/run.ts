@@ -85,13 +85,14 @@ async function play(front: GitFront, options: Play): Promise<Played> {
     const counted = { ...tally };
     const late = await settle(world, options);
     const end = endState(world, scenario);
-    const mayFail = scenario.usersMayFail || faults.some(({ kind }) => kind === 'person' || kind === 'rival');
-    const failed = mayFail ? 0 : (users?.() ?? 0);
+    const othersWrite = faults.some(({ kind }) => kind === 'person' || kind === 'rival');
+    const failed = scenario.usersMayFail || othersWrite ? 0 : (users?.() ?? 0);
     const conflicts = world.sandbox.requests
       .writes()
       .filter(({ code, ...request }) => code === 409 && isOurs(request));
     const findings = [
       ...late,
+      ...(othersWrite ? [] : blamesOthers(world)),
       ...(failed > 0 ? [`${failed} requests of users failed`] : []),
       ...(conflicts.length > mostConflicts ? [`${conflicts.length} writes were conflicts`] : []),
     ];
@@ -100,6 +101,17 @@ async function play(front: GitFront, options: Play): Promise<Played> {
     await world.close();
     Math.random = chance;
   }
+}
+
+/** What Holdfast says that others have changed of its Canaries. */
+function blamesOthers({ sandbox }: World): string[] {
+  return sandbox.store
+    .list('events.k8s.io/events', 'shop')
+    .filter(
+      ({ reason, regarding }) =>
+        reason === 'DriftCorrected' && (regarding as { kind: string }).kind === 'Canary',
+    )
+    .map(({ note }) => `nobody else writes, but: ${note}`);
 }
 
 /** Does what people do; returns how many requests of users have failed since the first release was live. */

@@ -1,18 +1,20 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { App } from '../../src/server/app.ts';
 import {
-  type Bed,
   canary,
   condition,
   createSource,
   deployment,
   eventually,
   isNotIdle,
+  notesOf,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
-import { startQuickBed } from './quick-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-let bed: Bed;
+let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
@@ -185,4 +187,68 @@ test('what kubectl adds to the nodeSelector or the tolerations of a primary is t
   await untilDrifted(/^False/);
   const { spec } = (await bed.get('apps/v1', 'Deployment', 'web-primary')) as { spec?: unknown };
   expect(spec).toMatchObject({ template: { spec: { tolerations: [{ key: 'a' }] } } });
+});
+
+describe('what others change of what the rollout keeps is put back, and told', () => {
+  let app: App;
+  const routes = '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web';
+
+  beforeEach(async () => {
+    await bed.commit('on a gateway', { 'canary.json': canary({ spec: onGateway }) });
+    app = await bed.start();
+    await waitForPhase(bed, 'Initialized');
+  });
+
+  /** Half of the traffic for a canary that has no pods. */
+  async function divideRoute(): Promise<void> {
+    const route = await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'web');
+    const { rules: before } = route!.spec as { rules: Array<{ backendRefs: object[] }> };
+    const rules = before.map((rule) => ({
+      ...rule,
+      backendRefs: rule.backendRefs.map((backend) => ({ ...backend, weight: 50 })),
+    }));
+    const { status } = await bed.send('PATCH', `${routes}?fieldManager=argocd`, { spec: { rules } });
+    expect(status).toBe(200);
+  }
+
+  function untilTold(wanted: RegExp): Promise<boolean> {
+    return eventually(
+      `${wanted}`,
+      async () => notesOf(bed, 'DriftCorrected').some((note) => wanted.test(`${note}`)),
+      { seen: async () => notesOf(bed, 'DriftCorrected') },
+    );
+  }
+
+  test('a route: by whom, which fields, and that it happens again and again', async () => {
+    await divideRoute();
+    await untilTold(
+      /^put back what others had changed: HTTPRoute shop\/web: argocd changed spec\.rules\[0\]\.backendRefs\[[^\]]+\]\.weight \(50, not 100\)/,
+    );
+    await untilDrifted(/^False HTTPRoute shop\/web: argocd changed .*; corrected at \d{4}-/);
+    for (let times = 1; times < 5; times += 1) {
+      await divideRoute();
+      await bed.pass(20_000);
+    }
+    await untilDrifted(
+      /^True another writer keeps changing what Holdfast puts back: HTTPRoute shop\/web: argocd/,
+    );
+    await bed.pass(600_000);
+    await untilDrifted(/^False .*corrected at/);
+  });
+
+  test('a Service that somebody deletes, and a primary that somebody scales to nothing', async () => {
+    await bed.send('DELETE', '/api/v1/namespaces/shop/services/web-primary');
+    await untilTold(/: Service shop\/web-primary: was deleted by another client, and is created again$/);
+    const scale = '/apis/apps/v1/namespaces/shop/deployments/web-primary/scale?fieldManager=kubectl';
+    expect((await bed.send('PATCH', scale, { spec: { replicas: 0 } })).status).toBe(200);
+    await untilTold(/: Deployment shop\/web-primary: kubectl changed spec\.replicas \(0, not 2\)$/);
+  });
+
+  test('a route, while Holdfast was not there', async () => {
+    await app.drain();
+    await divideRoute();
+    expect(notesOf(bed, 'DriftCorrected')).toEqual([]);
+    await bed.start();
+    await untilTold(/HTTPRoute shop\/web: argocd changed/);
+  });
 });

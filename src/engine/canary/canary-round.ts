@@ -5,10 +5,13 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import { conditionOf, namespacedName } from '../../api/kubernetes.ts';
 import { soonest } from '../../api/time.ts';
 import type { Action, Decision } from '../../rollout/outcome.ts';
+import type { World } from '../../rollout/world.ts';
 import { checkSubject } from '../checks/checks.ts';
+import { type Correction, describeLast } from '../corrections.ts';
 import { type Failure, failureOf, isStale, joinFailures, unlessLasting } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
 import type { CanaryParts } from './context/context.ts';
+import { entryOf } from './context/observation.ts';
 import type { Deletion } from './deletions.ts';
 import { observe, watchWaitMs } from './observe/observe.ts';
 import { describeAction, joinActionFailures } from './perform/action-text.ts';
@@ -83,7 +86,8 @@ export async function runRound(
     message: before.contention.failure.message,
     sinceMs: before.contention.sinceMs,
   };
-  const world = { ...observed.observation.world, ...unwritten, deletingSinceMs, contention };
+  const corrections = correctionsOf(parts, canary);
+  const world = { ...observed.observation.world, ...unwritten, deletingSinceMs, contention, corrections };
   const observation = { ...observed.observation, world };
   const { nowMs, rejectionsProblem } = world;
   const decision = parts.step(world);
@@ -129,6 +133,7 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const limits = { hasIntent: intent.failure === undefined, paused: before.paused.types };
   const acted = await performAll({ parts, observation }, decision.actions, limits);
   const inPlace = observation.world.sharesWorkload === true;
+  tellCorrections(round, acted.corrections);
   const failed = joinFailures([refused, intent.failure, joinActionFailures(acted, inPlace)]);
   const step = stepOf(decision);
   const isMoveRefused = acted.failures.some(({ action }) => action.type === 'SetTraffic');
@@ -152,12 +157,34 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const { wakeAfterMs } = decision;
   const deletionMs = deletionFreshMsOf(canary);
   const pauseMs = soonest(before.paused.endsInMs, before.contention?.endsInMs);
-  const afterMs = soonest(wakeAfterMs, observation.againMs, deletionMs, pauseMs);
+  const calmsInMs = memoryOf(parts, canary).calmsInMs(parts.clock.nowMs());
+  const afterMs = soonest(wakeAfterMs, observation.againMs, deletionMs, pauseMs, calmsInMs);
   const wrote = acted.written.map(({ action, objects }) => {
     return { type: action.type, what: describeAction(action, inPlace), objects };
   });
   const again = wrote.length > 0 || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote, failure, failedAt };
+}
+
+const memoryOf = (parts: CanaryParts, canary: Canary) =>
+  entryOf(parts.drift, namespacedName(canary)).corrections;
+
+function correctionsOf(parts: CanaryParts, canary: Canary): World['corrections'] {
+  const memory = memoryOf(parts, canary);
+  const last = memory.last();
+  return last && { last: describeLast(last), contended: memory.contended(parts.clock.nowMs()) };
+}
+
+/** Whoever looks for the cause of failed requests finds it, though it is over. */
+function tellCorrections({ parts, inForce, status }: RoundState, corrections: readonly Correction[]): void {
+  if (corrections.length === 0) return;
+  const { canary } = inForce;
+  memoryOf(parts, canary).note(corrections, parts.clock.nowMs());
+  const message = `put back what others had changed: ${corrections.map((one) => one.message).join('; ')}`;
+  const event = { type: 'Warning', reason: 'DriftCorrected', message } as const;
+  parts.events.emit(canary, event);
+  parts.eventHooks.emit(canary, status, event);
+  parts.onCorrected?.(namespacedName(canary), corrections.length);
 }
 
 /** Where a release is between two checks; undefined: none is under way. */

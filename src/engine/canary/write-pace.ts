@@ -4,8 +4,8 @@ import { describe, type ObjectReference } from '../../api/kubernetes.ts';
 import { soonest } from '../../api/time.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
 import type { Action } from '../../rollout/outcome.ts';
-import { isOfHoldfast, managedFieldsOf, newestOf } from '../../workload/compare/managed-fields.ts';
 import { type Failure, joinFailures } from '../failure.ts';
+import { otherWriter } from './perform/put-back.ts';
 
 /** Writes of one type of action, at once and then each second. A release with intervals of one second moves its traffic once a second. */
 const burst = 120;
@@ -153,17 +153,4 @@ export async function contentionOf(
   for (const { type, objects } of pace.contention(key)?.unattributed ?? [])
     pace.attribute(key, type, await otherWriter(cluster, objects));
   return pace.contention(key);
-}
-
-/** The field manager beside ours that wrote one of these objects last. */
-async function otherWriter(
-  cluster: Pick<Cluster, 'get'>,
-  objects: readonly ObjectReference[],
-): Promise<string | undefined> {
-  const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
-  const entries = found.flatMap((live) => (live ? managedFieldsOf(live) : []));
-  const others = entries.filter(
-    (entry) => entry.manager !== undefined && !isOfHoldfast(entry) && !entry.subresource,
-  );
-  return newestOf(others)?.manager;
 }

@@ -8,6 +8,8 @@ import type { WatchedSet } from '../../contracts/cluster.ts';
 export interface MetricsSink {
   /** A reconcile of a Canary (namespace/name) ended. */
   pass(canaryKey: string, durationMs: number, succeeded: boolean): void;
+  /** Objects of a Canary (namespace/name) that others had changed were put back. */
+  corrected(canaryKey: string, objects: number): void;
   /** A poll of a Source (namespace/name), with all that follows, ended. */
   sync(sourceKey: string, succeeded: boolean): void;
   /** Drifted objects of a Source (namespace/name) were corrected. */
@@ -54,6 +56,13 @@ export function createMetricsSink(
       canaries.note(key, meters.duration, labels).observe(labels, durationMs / 1000);
       canaries.note(key, meters.failedPasses, labels).inc(labels, succeeded ? 0 : 1);
       for (const result of counted) countEnd(canary, result, 0);
+      canaries.note(key, meters.corrected, labels).inc(labels, 0);
+    },
+    corrected(key, objects) {
+      const canary = canaries.objectOf(key);
+      if (!canary) return;
+      const labels = named(canary);
+      canaries.note(key, meters.corrected, labels).inc(labels, objects);
     },
     sync(key, succeeded) {
       const source = sources.objectOf(key);
@@ -110,6 +119,11 @@ function createMeters(registry: Registry) {
     failedPasses: counter(
       'holdfast_canary_pass_failures_total',
       'Reconciliations that ended with an error',
+      labelNames,
+    ),
+    corrected: counter(
+      'holdfast_canary_drift_corrections_total',
+      'Services, routes and primaries that others had changed and that were put back',
       labelNames,
     ),
     syncs: counter('holdfast_source_syncs_total', 'Syncs of Sources by result', [...labelNames, 'result']),

@@ -222,6 +222,7 @@ describe('what is counted', () => {
     expect(counters.map((line) => line.replace(/^\w+_(canary|source)_|\{.*(?= \d+$)|"/g, '')).sort()).toEqual(
       [
         'drift_corrections_total 0',
+        'drift_corrections_total 0',
         'failures_total 0',
         'pass_failures_total 0',
         'rendered_total 0',
@@ -304,7 +305,7 @@ describe('what is counted', () => {
       for (const canary of canaries) sink.ended(canary, 'Succeeded');
     }
     const counted = (await scrape()).filter((line) => /_(total|count)\{name="web/.test(line));
-    expect(counted.map((line) => /name="([^"]+)"/.exec(line)?.[1])).toEqual(Array(4).fill('web-3'));
+    expect(counted.map((line) => /name="([^"]+)"/.exec(line)?.[1])).toEqual(Array(5).fill('web-3'));
   });
 });
 

@@ -95,7 +95,7 @@ describe.concurrent('beside other writers', () => {
     await shop.close();
   });
 
-  test('a filter that kubectl adds to a rule of the route goes at once', async () => {
+  test('a filter that kubectl adds to a rule of the route goes at once, and is told', async () => {
     const namespace = 'filtered';
     const shop = await shops.open(namespace, quick);
     await shop.release('v1');
@@ -111,6 +111,8 @@ describe.concurrent('beside other writers', () => {
       timeoutMs: 60_000,
       what: 'no filter',
     });
+    const told = /^HTTPRoute filtered\/podinfo: kubectl-patch changed .*; corrected at \d{4}-/;
+    await shop.until('who and when is told', (status) => told.test(driftMessage(status) ?? ''));
     await shop.close();
   });
 });

@@ -6,6 +6,7 @@ import type { World } from '../../../rollout/world.ts';
 import type { AlertOutbox } from '../../alerts/alert-outbox.ts';
 import type { Applied } from '../../applied.ts';
 import type { EventHooks } from '../../checks/event-hooks.ts';
+import type { Correction } from '../../corrections.ts';
 import type { ConditionNews } from '../../status-patch.ts';
 import type { FlaggerWatch } from './flagger-watch.ts';
 import type { Observation, ReadParts } from './observation.ts';
@@ -24,6 +25,8 @@ export interface CanaryParts extends ReadParts {
   /** What of a Canary is in Git, for its condition; undefined: not looked at yet. */
   readonly writtenToGit: (canaryKey: string) => ConditionNews | 'absent' | undefined;
   readonly applied: Applied;
+  /** So many objects of a Canary (namespace/name), which others had changed, were put back. */
+  readonly onCorrected?: (canaryKey: string, objects: number) => void;
   /** The pure core; a parameter so that tests can put their own decisions here. */
   readonly step: (world: World) => Decision;
 }
@@ -34,6 +37,8 @@ export interface ActionContext {
   readonly observation: Observation;
   /** Called with each object that an action has changed. */
   readonly changed?: ((object: KubernetesObject) => void) | undefined;
+  /** Called with what others had changed and an action has put back. */
+  readonly corrected?: ((correction: Correction) => void) | undefined;
 }
 
 /** Performs one type of action; true when something was written. Throws StaleView when the cluster changed since the observation. */

@@ -9,6 +9,7 @@ import type { ServicePort, WorkloadSettings } from '../../../release/release.ts'
 import type { AdoptableView, World } from '../../../rollout/world.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
 import type { Checks } from '../../checks/checks.ts';
+import { type Corrections, createCorrections } from '../../corrections.ts';
 import { unknownProvider } from '../../failure.ts';
 import type { Records } from '../../records/records.ts';
 import type { FreezeWatch } from './freeze-watch.ts';
@@ -158,6 +159,8 @@ export interface KnownCopies {
 
 /** What is remembered of one Canary. */
 interface DriftEntry {
+  /** What others had changed of what the rollout keeps, and was put back. */
+  readonly corrections: Corrections;
   primary?: KnownPrimary;
   copies?: KnownCopies;
 }
@@ -167,7 +170,7 @@ type PrimaryDriftMemory = Map<string, DriftEntry>;
 
 /** The entry of a Canary, made where there is none. */
 export function entryOf(memory: PrimaryDriftMemory, key: string): DriftEntry {
-  const entry = memory.get(key) ?? {};
+  const entry = memory.get(key) ?? { corrections: createCorrections() };
   memory.set(key, entry);
   return entry;
 }

@@ -7,6 +7,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import { type Action, laneOf } from '../../../rollout/outcome.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
+import type { Correction } from '../../corrections.ts';
 import { type Failure, failureOf, isStale } from '../../failure.ts';
 import type { ActionContext, Performer, Performers } from '../context/context.ts';
 import { hidingFor } from '../context/heads.ts';
@@ -62,6 +63,8 @@ interface Limits {
 export interface Performed {
   readonly written: readonly Written[];
   readonly failures: readonly ActionFailure[];
+  /** What others had changed and was put back. */
+  readonly corrections: readonly Correction[];
   /** Actions that failed, that are paused, or were left out since they rely on such a one. */
   readonly undone: readonly Action[];
 }
@@ -78,6 +81,8 @@ export async function performAll(
   const failures: ActionFailure[] = [];
   const undone: Action[] = [];
   const written: Written[] = [];
+  const corrections: Correction[] = [];
+  const corrected = (correction: Correction) => void corrections.push(correction);
   let stale: unknown;
 
   function failed(action: Action, error: unknown): void {
@@ -98,7 +103,7 @@ export async function performAll(
     else {
       const objects = new Map<string, ObjectReference>();
       const changed = (object: KubernetesObject) => void objects.set(describe(object), referenceOf(object));
-      await perform({ ...context, changed }, action).then(
+      await perform({ ...context, changed, corrected }, action).then(
         (wrote) => {
           if (wrote) written.push({ action, objects: [...objects.values()] });
         },
@@ -107,7 +112,7 @@ export async function performAll(
     }
   }
   if (stale !== undefined) throw stale;
-  return { written, failures, undone };
+  return { written, corrections, failures, undone };
 }
 
 /** The API server and its webhooks may quote what they were sent. */

@@ -17,6 +17,7 @@ import {
   wantedRoutes,
   wantedServices,
 } from '../observe/routes.ts';
+import { changeByOthers } from './put-back.ts';
 import { applyRollout, ensureFresh, noteChanged, patchRollout, store } from './write.ts';
 
 /** Services and routing objects between two workloads. */
@@ -34,8 +35,13 @@ export const trafficPerformers = {
     const digest = ofPrimary ?? ofCanary;
     if (digest === undefined) return false;
     const wanted = await wantedServices(context, { primaryDigest: digest, canaryDigest: ofCanary });
-    const write = (object: KubernetesObject, over: KubernetesObject | undefined) =>
-      applyRollout(context, object, over, withMark);
+    const write = async (object: KubernetesObject, over: KubernetesObject | undefined) => {
+      if (parts.applied.has(over, object)) return false;
+      const tell = await changeByOthers(context, object, over);
+      const wrote = await applyRollout(context, object, over, withMark);
+      if (wrote) tell();
+      return wrote;
+    };
     // Primary and canary before the apex: what the apex or a route points to exists first.
     const primary = ofPrimary ? await write(wanted.primary, live.primary) : false;
     const canary = wanted.canary ? await write(wanted.canary, live.canary) : false;
@@ -69,8 +75,12 @@ export const trafficPerformers = {
     const refused: unknown[] = [];
     for (const { wanted, over } of pending) {
       try {
+        const tell = await changeByOthers(context, wanted, over);
         const stored = await store(context, withMark(wanted), over);
-        wrote = noteChanged(context, stored, over) || wrote;
+        if (noteChanged(context, stored, over)) {
+          wrote = true;
+          tell();
+        }
         routes = [...routes.filter((one) => describe(one) !== describe(stored)), stored];
         parts.applied.note(wanted, stored);
       } catch (error) {

@@ -24,6 +24,7 @@ import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
+import { scalingByOthers } from './put-back.ts';
 import {
   applyOfSource,
   applyRollout,
@@ -93,8 +94,14 @@ export const workloadPerformers = {
     return scale(context, context.observation.target, replicas);
   },
 
-  /** Pods of the primary. */
-  ScalePrimary: (context, { replicas }) => scale(context, context.observation.primary, replicas),
+  /** Pods of the primary, which somebody has scaled. */
+  async ScalePrimary(context, { replicas }) {
+    const { primary } = context.observation;
+    const tell = primary && (await scalingByOthers(context, primary, replicas));
+    const wrote = await scale(context, primary, replicas);
+    if (wrote) tell?.();
+    return wrote;
+  },
 
   /** Copies of the release that the primary runs, under the names that its pods ask for (S16). Costs no write where they are there. */
   async RestoreConfigs(context, { digest }) {

@@ -24,10 +24,10 @@ import { covers, storedDifferencesOf } from '../../../workload/compare/semantic-
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
 import { withAccountTaken } from '../../applied.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
+import type { Correction } from '../../corrections.ts';
 import { EngineError, failureOf, isImmutableChange, notKept } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
-import type { SourceDrift } from '../scope/drift.ts';
 import {
   applyOverOthers,
   type Contested,
@@ -54,7 +54,7 @@ export interface AppliedObject {
   /** It was really written. */
   readonly changed: boolean;
   /** It had been applied as it is in Git, and was changed since. */
-  readonly drift?: SourceDrift;
+  readonly drift?: Correction;
   /** Fields that were taken from other managers without that. */
   readonly taken?: readonly Contested[];
 }

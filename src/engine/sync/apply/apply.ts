@@ -3,9 +3,9 @@ import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { formatOrigin, type RenderedObject } from '../../../render/rendered-object.ts';
 import { createHiding } from '../../../render/sops/hiding.ts';
+import type { Correction } from '../../corrections.ts';
 import { EngineError, failureOf, isMissingRight } from '../../failure.ts';
 import type { ApplyFailure, ApplyResult, SourceParts, SyncContext } from '../context/context.ts';
-import type { SourceDrift } from '../scope/drift.ts';
 import { contestedInWords } from '../scope/field-conflicts.ts';
 import { clusterOf, type SourceWriter, waysOut, writerOf } from '../scope/permissions.ts';
 import { type AppliedObject, applyObject, type KindWait } from './apply-object.ts';
@@ -72,7 +72,7 @@ async function isThere({ parts, source, watch }: SyncContext, object: Kubernetes
 }
 
 interface Outcome {
-  readonly drift: SourceDrift[];
+  readonly drift: Correction[];
   readonly taken: string[];
   changed: number;
 }

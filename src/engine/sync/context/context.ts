@@ -21,9 +21,9 @@ import type { SourceAlerts } from '../../alerts/delivery.ts';
 import type { Applied } from '../../applied.ts';
 import type { Claims } from '../../apply-set.ts';
 import type { Heads } from '../../canary/context/heads.ts';
+import { type Correction, type Corrections, createCorrections } from '../../corrections.ts';
 import type { Failure } from '../../failure.ts';
 import type { Records } from '../../records/records.ts';
-import { createDriftMemory, type DriftMemory, type SourceDrift } from '../scope/drift.ts';
 import type { AccountRights, SourceRights } from '../scope/permissions.ts';
 import type { NotPruned, PrunePlan } from '../scope/prune-plan.ts';
 import type { SourceBindings } from '../scope/source-bindings.ts';
@@ -189,7 +189,7 @@ export interface ApplyResult {
   readonly changed: number;
   readonly failures: readonly ApplyFailure[];
   /** What another writer had changed and was corrected. */
-  readonly drift: readonly SourceDrift[];
+  readonly drift: readonly Correction[];
   /** Objects with the fields that were taken from other managers, for people. */
   readonly taken: readonly string[];
 }
@@ -217,7 +217,7 @@ export interface SourceState {
   /** Files as they were read last. */
   readonly rendered: RenderCache;
   readonly left: FieldsLeft;
-  readonly drift: DriftMemory;
+  readonly drift: Corrections;
   head?: CommitInfo;
   /** Who signed head, where signatures are asked for. */
   signer?: string | undefined;
@@ -276,7 +276,7 @@ export function newSourceState(key: string, repository: Repository, problem?: Sy
     repository,
     rendered: createRenderCache(),
     left: new WeakMap(),
-    drift: createDriftMemory(),
+    drift: createCorrections(),
     previous: new Map(),
     dirty: false,
     problem,

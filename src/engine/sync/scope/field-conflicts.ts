@@ -5,8 +5,8 @@ import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
 import { isOfHoldfast, managedFieldsOf, newestOf } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { takenAccount } from '../../applied.ts';
+import type { Correction } from '../../corrections.ts';
 import { EngineError } from '../../failure.ts';
-import type { SourceDrift } from './drift.ts';
 
 /** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */
 const onConflictAnnotation = 'holdfast.dev/on-conflict';
@@ -93,8 +93,8 @@ export function driftFound(
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
   taken: readonly Contested[],
-): SourceDrift {
-  const drift = (what: string): SourceDrift => ({ object: wanted, message: `${describe(wanted)}: ${what}` });
+): Correction {
+  const drift = (what: string): Correction => ({ object: wanted, message: `${describe(wanted)}: ${what}` });
   if (!live) return drift('was deleted');
   if (taken.length > 0) return drift(contestedInWords(taken));
   const fields = differencesOf(live, wanted).map(({ path }) => path);

@@ -7,6 +7,7 @@ import {
   namespacedName,
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
+import { describeLast } from '../../corrections.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { ApplyResult, PruneResult, SourceContext, SourceState } from '../context/context.ts';
 import { approveCommand, hashOf } from '../poll/approvals.ts';
@@ -147,8 +148,7 @@ export function driftNews(
   }
   const last = drift.last();
   if (!last) return before && before.status === 'False' ? before : undefined;
-  const time = new Date(last.timeMs).toISOString();
-  return no('Corrected', `${last.message}; corrected at ${time}`);
+  return no('Corrected', describeLast(last));
 }
 
 /** Condition Verified: who signed head, or why its signature does not count; none where no signature is asked for. */

@@ -1,0 +1,100 @@
+/** What others change of the objects that a rollout keeps. The next write puts it back; people are told what it was, and who. */
+
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  type ObjectReference,
+  referenceOf,
+  valueAt,
+} from '../../../api/kubernetes.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+import { describeChange } from '../../../health/drift.ts';
+import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
+import {
+  isOfHoldfast,
+  type ManagedFieldsEntry,
+  managedFieldsOf,
+  newestOf,
+} from '../../../workload/compare/managed-fields.ts';
+import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
+import { hasMark } from '../../applied.ts';
+import type { ActionContext } from '../context/context.ts';
+import { hidingFor } from '../context/heads.ts';
+
+/** Tells of a change, once it was put back. */
+type Tell = () => void;
+
+const nothing: Tell = () => undefined;
+
+/** Of an object that was written exactly as it is wanted, and is not so any more: what another writer did to it. */
+export async function changeByOthers(
+  context: ActionContext,
+  wanted: KubernetesObject,
+  live: KubernetesObject | undefined,
+): Promise<Tell> {
+  const { parts, corrected } = context;
+  const wasWritten = parts.applied.knows(wanted) || (live !== undefined && hasMark(live, wanted));
+  if (!corrected || !wasWritten) return nothing;
+  if (!live) return tell(context, wanted, 'was deleted by another client, and is created again');
+  const manager = await lastWriter(parts.cluster, referenceOf(live));
+  // Another copy of Holdfast that led meanwhile may have begun to give it back.
+  if (manager === undefined) return nothing;
+  const fields = describeDifferences(differencesOf(live, wanted).slice(0, reportedDifferences.fields), {
+    isSecret: false,
+    mostCharacters: reportedDifferences.characters,
+  });
+  return tell(context, wanted, describeChange({ manager, fields }));
+}
+
+/** Of a workload that has another number of pods than it is to have. One that nobody else has scaled is no news. */
+export async function scalingByOthers(
+  context: ActionContext,
+  workload: KubernetesObject,
+  wanted: number,
+): Promise<Tell> {
+  if (!context.corrected) return nothing;
+  const isScaling = ({ fieldsV1 }: ManagedFieldsEntry) =>
+    valueAt(fieldsV1, ['f:spec', 'f:replicas']) !== undefined;
+  const manager = await otherWriter(context.parts.cluster, [referenceOf(workload)], isScaling);
+  if (manager === undefined) return nothing;
+  const has = String(valueAt(workload, ['spec', 'replicas']));
+  const fields = [{ path: 'spec.replicas', expected: String(wanted), actual: has }];
+  return tell(context, workload, describeChange({ manager, fields }));
+}
+
+/** What was substituted in a manifest may be secret. */
+function tell(
+  { parts, observation, corrected }: ActionContext,
+  object: KubernetesObject,
+  what: string,
+): Tell {
+  const hide = hidingFor(parts.heads.of(namespacedName(observation.canary)));
+  return () => corrected?.({ object, message: hide(`${describe(object)}: ${what}`) });
+}
+
+/** The field manager beside ours that has written the object since we did, or in the same second; undefined: none has. */
+async function lastWriter(
+  cluster: Pick<Cluster, 'get'>,
+  object: ObjectReference,
+): Promise<string | undefined> {
+  const found = await cluster.get(object).catch(() => undefined);
+  const entries = found ? managedFieldsOf(found).filter(({ subresource }) => !subresource) : [];
+  const other = newestOf(entries.filter((entry) => !isOfHoldfast(entry)));
+  const own = newestOf(entries.filter(isOfHoldfast));
+  return (other?.time ?? '') >= (own?.time ?? '') ? other?.manager : undefined;
+}
+
+/** The field manager beside ours that wrote one of these objects last. The caches keep no managers, so that the objects are read. */
+export async function otherWriter(
+  cluster: Pick<Cluster, 'get'>,
+  objects: readonly ObjectReference[],
+  isAsked: (entry: ManagedFieldsEntry) => boolean = ({ subresource }) => !subresource,
+): Promise<string | undefined> {
+  const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
+  const entries = found.flatMap((live) => (live ? managedFieldsOf(live) : []));
+  const others = entries.filter(
+    (entry) => entry.manager !== undefined && !isOfHoldfast(entry) && isAsked(entry),
+  );
+  return newestOf(others)?.manager;
+}
