@@ -191,6 +191,20 @@ test('a Canary whose target is in no file is reported with its place', () => {
   ]);
 });
 
+test('a Canary that left the files with its target is missed, unless another Source holds it by now; a broken file may hold it still', () => {
+  const left = (files: Files, isElsewhere: boolean) => {
+    const liveCanaries = renderPlain(toFiles({ 'pay.yaml': canary('pay') })).objects.map(
+      ({ object }) => object,
+    );
+    const rendered = renderPlain(toFiles(files));
+    const previous = previousOf({ 'pay.yaml': good['pay.yaml'] });
+    return selectPlans({ ...rendered, liveCanaries, previous, isElsewhere: () => isElsewhere });
+  };
+  expect(states(left({}, false))).toEqual({ pay: 'missing' });
+  expect(left({}, true)).toMatchObject({ plans: [], problems: [] });
+  expect(states(left({ 'broken.yaml': 'kind: [' }, true))).toEqual({ pay: 'frozen' });
+});
+
 test('a new Canary that is suspended may come before its target; one whose target left the files may not', () => {
   const suspended = (text: string) => text.replace('spec:\n', 'spec:\n  suspend: true\n');
   const files = { 'pay.yaml': suspended(canary('pay')) };

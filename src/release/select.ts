@@ -27,6 +27,8 @@ interface SelectInput {
   liveCanaries: readonly KubernetesObject[];
   /** Of these: the Source held it before, as the cluster says. What came before is not known after a start. */
   isHeld?: (canary: KubernetesObject) => boolean;
+  /** Of these: another Source holds it by now. */
+  isElsewhere?: (canary: KubernetesObject) => boolean;
   /** The previous release of each Canary of this Source, by `canaryKey`. */
   previous: ReadonlyMap<string, PreviousPlan>;
   /** Whether ConfigMaps and Secrets are part of releases (Flagger's -enable-config-tracking). Default true. */
@@ -87,7 +89,13 @@ function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined 
   if (target) return releasePlan(candidate, target, context);
   // The target may be in any of the broken files.
   if (context.problems.length > 0) return frozen(candidate, context.problems);
-  return candidate.object ? missing(candidate, context) : undefined;
+  if (!candidate.object || hasMoved(candidate, context)) return undefined;
+  return missing(candidate, context);
+}
+
+/** It left the files with its target, and another Source speaks for it: nobody has to act here. */
+function hasMoved({ origin, object }: Candidate, { isElsewhere }: Context): boolean {
+  return origin === undefined && object !== undefined && isElsewhere?.(object) === true;
 }
 
 /** Nothing of it was read, and it may be in one of the broken files. */

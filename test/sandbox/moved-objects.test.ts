@@ -4,7 +4,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
-import { canary, createSource, eventually, sourceFor } from './holdfast-bed.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  sourceFor,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
 import { configMap, sources, watchPruning } from './pruned-objects.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
@@ -290,5 +299,48 @@ describe('what left one Source of a repository', () => {
 
     await untilGone('moved');
     expect(await isThere('b')).toBe(true);
+  });
+});
+
+describe('a Canary that one commit moves with its workload to another Source', () => {
+  const adopted = (manifest: string) => {
+    const { metadata, ...object } = JSON.parse(manifest);
+    const annotations = { 'holdfast.dev/adopt': 'true' };
+    return JSON.stringify({ ...object, metadata: { ...metadata, annotations } });
+  };
+  const readyOf = async (name: string) =>
+    condition(await bed.get('holdfast.dev/v1alpha1', 'Source', name), 'Ready')?.status;
+
+  test.each([
+    ['the one that it leaves', '1h', '4s'],
+    ['the one that it comes to', '4s', '1h'],
+  ])('is the other one’s from then on, also when %s reads it later', async (_, here, there) => {
+    await bed.commit('first', {
+      'here/web.json': deployment('shop/web:1'),
+      'here/canary.json': canary(),
+      'here/a.json': configMap('a'),
+      'there/b.json': configMap('b'),
+    });
+    await createSource(bed, { path: 'here', interval: here });
+    await bed.send('POST', sources, otherSource({ path: 'there', interval: there }));
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+
+    await bed.commit('moved', {
+      'here/web.json': null,
+      'here/canary.json': null,
+      'there/web.json': adopted(deployment('shop/web:2')),
+      'there/canary.json': adopted(canary()),
+    });
+    await bed.pass(90_000);
+    // The one that looks once an hour is asked to.
+    const ask = { metadata: { annotations: { 'holdfast.dev/sync': 'now' } } };
+    for (const name of ['shop', 'other']) await bed.send('PATCH', `${sources}/${name}`, ask);
+    await waitForPhase(bed, 'Succeeded');
+
+    await eventually('both Sources are ready', async () => {
+      return (await readyOf('shop')) === 'True' && (await readyOf('other')) === 'True';
+    });
+    expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Succeeded' });
   });
 });

@@ -1,4 +1,4 @@
-import { type KubernetesObject, nameOfKey, namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, nameOfKey, namespacedName, partOfLabel } from '../../api/kubernetes.ts';
 import type { Log, WatchedSet } from '../../contracts/cluster.ts';
 import type { Repositories } from '../../contracts/git.ts';
 import { createClaims } from '../apply-set.ts';
@@ -193,12 +193,13 @@ function sourcesHolding(
 function createVersions(canarySet: WatchedSet): (canary: KubernetesObject) => boolean {
   const seen = new Map<string, string>();
   return (canary) => {
-    const { uid, generation, namespace, name } = canary.metadata;
+    const { uid, generation, namespace, name, labels } = canary.metadata;
     const key = namespacedName(canary);
     const before = seen.get(key);
     seen.delete(key);
     if (canarySet.get(namespace, name) === undefined) return true;
-    seen.set(key, `${uid} ${generation}`);
+    // Whose it is counts, too: the Source that it left speaks for it no more.
+    seen.set(key, `${uid} ${generation} ${labels?.[partOfLabel]}`);
     return before !== seen.get(key);
   };
 }

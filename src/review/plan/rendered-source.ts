@@ -151,6 +151,7 @@ function readingParts(parts: SideParts, source: Source): ReadingParts {
     secretKey,
     canaries: () => [],
     canary: () => undefined,
+    claims: { sourceOf: () => undefined },
     heads: { sourceOf: () => undefined },
     cluster: {
       get: async () => undefined,

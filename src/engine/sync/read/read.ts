@@ -37,6 +37,7 @@ export interface ReadingParts
   > {
   readonly cluster: Pick<SourceParts['cluster'], 'get' | 'kindOf' | 'capabilities'>;
   readonly heads: Pick<SourceParts['heads'], 'sourceOf'>;
+  readonly claims: Pick<SourceParts['claims'], 'sourceOf'>;
 }
 
 /** Reads a commit into the state. Where the spec and all files are those of the snapshot before, only the commit has another name. */
@@ -121,6 +122,10 @@ async function snapshotAt(
     isHeld: (canary) =>
       canary.metadata.labels?.[partOfLabel] === applySetId(source) ||
       parts.heads.sourceOf(namespacedName(canary)) === state.key,
+    isElsewhere: (canary) => {
+      const owner = parts.claims.sourceOf(canary.metadata.labels?.[partOfLabel] ?? '');
+      return owner !== undefined && owner !== state.key;
+    },
     previous: state.previous,
     lineOf: written.lineOf,
   });
