@@ -2,7 +2,7 @@
 
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { conditionOf, namespacedName } from '../../api/kubernetes.ts';
+import { conditionOf, namespacedName, objectKey } from '../../api/kubernetes.ts';
 import { soonest } from '../../api/time.ts';
 import type { Action, Decision } from '../../rollout/outcome.ts';
 import type { World } from '../../rollout/world.ts';
@@ -175,16 +175,20 @@ function correctionsOf(parts: CanaryParts, canary: Canary): World['corrections']
   return last && { last: describeLast(last), contended: memory.contended(parts.clock.nowMs()) };
 }
 
-/** Whoever looks for the cause of failed requests finds it, though it is over. */
+/** Whoever looks for the cause of failed requests finds it, though it is over. What others change again and again the condition tells. */
 function tellCorrections({ parts, inForce, status }: RoundState, corrections: readonly Correction[]): void {
   if (corrections.length === 0) return;
   const { canary } = inForce;
-  memoryOf(parts, canary).note(corrections, parts.clock.nowMs());
+  parts.onCorrected?.(namespacedName(canary), corrections.length);
+  const memory = memoryOf(parts, canary);
+  const nowMs = parts.clock.nowMs();
+  const isNews = corrections.some(({ object }) => !memory.isContended(objectKey(object), nowMs));
+  memory.note(corrections, nowMs);
+  if (!isNews) return;
   const message = `put back what others had changed: ${corrections.map((one) => one.message).join('; ')}`;
   const event = { type: 'Warning', reason: 'DriftCorrected', message } as const;
   parts.events.emit(canary, event);
   parts.eventHooks.emit(canary, status, event);
-  parts.onCorrected?.(namespacedName(canary), corrections.length);
 }
 
 /** Where a release is between two checks; undefined: none is under way. */
