@@ -33,7 +33,7 @@ function orRetry(act: string): Act {
 export const rolloutReasons = {
   // Reasons up to the end of the analysis, in the order a release meets them.
   SourceNotRead: row(
-    'Git has not been read since the start',
+    'Git has not been read since the start, or another Source of the repository has yet to read a commit',
     'as before',
     'continues when the Source is read',
     'look at the Source if it lasts',

@@ -23,8 +23,14 @@ export type CanaryPlan =
       /** False: the release has only the template and ports. */
       tracksConfig: boolean;
     }
-  /** One of its files is broken: the previous plan stays (S24). */
-  | { state: 'frozen'; canary: NamespacedName; message: string; problems: readonly FileProblem[] }
+  /** One of its files is broken, or it left them and may be in those of another Source, `waitsFor`: the previous plan stays (S24). */
+  | {
+      state: 'frozen';
+      canary: NamespacedName;
+      message: string;
+      problems: readonly FileProblem[];
+      waitsFor?: string;
+    }
   /** The Source was read completely and does not have the target. */
   | {
       state: 'missing';

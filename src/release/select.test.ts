@@ -192,16 +192,18 @@ test('a Canary whose target is in no file is reported with its place', () => {
 });
 
 test('a Canary that left the files with its target is missed, unless another Source holds it by now; a broken file may hold it still', () => {
-  const left = (files: Files, isElsewhere: boolean) => {
+  const left = (files: Files, isElsewhere: boolean, behind?: string) => {
     const liveCanaries = renderPlain(toFiles({ 'pay.yaml': canary('pay') })).objects.map(
       ({ object }) => object,
     );
     const rendered = renderPlain(toFiles(files));
     const previous = previousOf({ 'pay.yaml': good['pay.yaml'] });
-    return selectPlans({ ...rendered, liveCanaries, previous, isElsewhere: () => isElsewhere });
+    return selectPlans({ ...rendered, liveCanaries, previous, isElsewhere: () => isElsewhere, behind });
   };
   expect(states(left({}, false))).toEqual({ pay: 'missing' });
   expect(left({}, true)).toMatchObject({ plans: [], problems: [] });
+  const waiting = { state: 'frozen', waitsFor: 'shop/other' };
+  expect(left({}, false, 'shop/other')).toMatchObject({ plans: [waiting], problems: [] });
   expect(states(left({ 'broken.yaml': 'kind: [' }, true))).toEqual({ pay: 'frozen' });
 });
 

@@ -29,6 +29,8 @@ interface SelectInput {
   isHeld?: (canary: KubernetesObject) => boolean;
   /** Of these: another Source holds it by now. */
   isElsewhere?: (canary: KubernetesObject) => boolean;
+  /** A Source that what left the files may have moved to, and that has yet to read the commit. */
+  behind?: string | undefined;
   /** The previous release of each Canary of this Source, by `canaryKey`. */
   previous: ReadonlyMap<string, PreviousPlan>;
   /** Whether ConfigMaps and Secrets are part of releases (Flagger's -enable-config-tracking). Default true. */
@@ -90,6 +92,8 @@ function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined 
   // The target may be in any of the broken files.
   if (context.problems.length > 0) return frozen(candidate, context.problems);
   if (!candidate.object || hasMoved(candidate, context)) return undefined;
+  if (!candidate.origin && previous && context.behind !== undefined)
+    return leaving(candidate, context.behind);
   return missing(candidate, context);
 }
 
@@ -133,6 +137,11 @@ function frozen(candidate: Candidate, problems: readonly FileProblem[]): CanaryP
   const more = others.length > 0 ? ` (and ${others.length} more)` : '';
   const message = `the previous plan stays in effect until this is fixed: ${first ? formatProblem(first) : ''}${more}`;
   return { state: 'frozen', canary: candidate.name, message, problems };
+}
+
+function leaving({ name }: Candidate, behind: string): CanaryPlan {
+  const message = `it left the files of this Source; the previous plan stays in effect until Source ${behind}, of the same repository, has read this commit whole (suspend it if it cannot)`;
+  return { state: 'frozen', canary: name, message, problems: [], waitsFor: behind };
 }
 
 function missing(candidate: Candidate, context: Context): CanaryPlan {

@@ -1,12 +1,6 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
-import {
-  canonicalJson,
-  describe,
-  type KubernetesObject,
-  namespacedName,
-  objectKey,
-} from '../../../api/kubernetes.ts';
-import { polledRef, type Source } from '../../../api/source/source.ts';
+import { describe, type KubernetesObject, namespacedName, objectKey } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
 import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
 import type {
@@ -18,6 +12,7 @@ import type {
   SyncContext,
 } from '../context/context.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
+import { otherBehind } from '../read/other-behind.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined, mayHold } from '../scope/inventory.ts';
 import { mayWrite, whyNotAllowed } from '../scope/permissions.ts';
 import { nothingToDo, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
@@ -50,7 +45,8 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
     holderOf: (key) => holders.known.get(key),
     unknownHolderOf: (key) => holders.unknown.get(key),
   });
-  const behind = plan.remove.length + plan.handBack.length > 0 ? otherBehind(context) : undefined;
+  const behind =
+    plan.remove.length + plan.handBack.length > 0 ? otherBehind(context, state.head?.commit) : undefined;
   if (behind) {
     const unread = `nothing is deleted before Source ${behind}, of the same repository, has read this commit whole (suspend it if it cannot)`;
     return { ...undecided, unread, approval, isPending: true, waitsFor: behind };
@@ -102,16 +98,6 @@ async function holdersOf(
     }
   }
   return holders;
-}
-
-/** A Source of the namespace that polls the same ref and has yet to read head: what left here may have moved there. */
-function otherBehind({ parts, source, state }: SourceContext): string | undefined {
-  const refOf = ({ metadata, spec }: KubernetesObject) => {
-    const { secretRef, ...polled } = (spec ?? {}) as Partial<Source['spec']>;
-    return canonicalJson({ namespace: metadata.namespace, polled: polledRef(polled), secretRef });
-  };
-  const keys = parts.sources().flatMap((one) => (refOf(one) === refOf(source) ? namespacedName(one) : []));
-  return keys.find((key) => key !== state.key && parts.claims.isBehind(key, state.head?.commit));
 }
 
 /** Where members are; and where they were of kinds that nobody looked at, since the cluster does not serve them now. */

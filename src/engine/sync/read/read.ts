@@ -18,6 +18,7 @@ import {
 import { type CommitReader, isOutsideUnchanged, treeAt } from './commit-files.ts';
 import { unignored, withoutIgnored } from './ignore-rules.ts';
 import { placeObjects, servesNewKinds } from './kinds.ts';
+import { otherBehind } from './other-behind.ts';
 import { inputsOf, type RenderInputs } from './render-inputs.ts';
 
 /** What reading one commit takes of the context. */
@@ -49,7 +50,8 @@ export async function readCommit(
   const { source, state, signal } = context;
   const before = state.snapshot;
   // With problems, what is missing outside the path may have come; so may a kind that was not served, or not in this scope.
-  const isSettled = before && before.problems.length + before.unknownKinds.length === 0;
+  const isSettled =
+    before && !waitsForOthers(before) && before.problems.length + before.unknownKinds.length === 0;
   if (isSettled && isSameSpec && !(await servesNewKinds(context.parts.cluster, before))) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     if (
@@ -62,13 +64,21 @@ export async function readCommit(
     }
   }
   state.isRenamed = false;
-  state.snapshot = await readSnapshot(context, { commit, signal });
+  const behind = otherBehind(context, commit.commit);
+  state.snapshot = await readSnapshot(context, { commit, signal, behind });
+}
+
+/** What left the files is looked for again with the next poll: another Source may have it by then. */
+export function waitsForOthers({ plans }: Pick<Snapshot, 'plans'>): boolean {
+  return plans.some((plan) => plan.state === 'frozen' && plan.waitsFor !== undefined);
 }
 
 /** Which commit is read. */
 interface Reading {
   readonly commit: CommitInfo;
   readonly signal: AbortSignal;
+  /** A Source that what left the files may have moved to, and that has yet to read the commit. */
+  readonly behind?: string | undefined;
   /** What it is rendered with besides Git; absent: what the cluster holds. */
   readonly inputs?: RenderInputs;
 }
@@ -82,7 +92,7 @@ export async function readSnapshot(context: ReadingContext, reading: Reading): P
 
 async function snapshotAt(
   { parts, source, state }: ReadingContext,
-  { commit, signal, inputs }: Reading,
+  { commit, signal, inputs, behind }: Reading,
 ): Promise<Snapshot> {
   const folder = folderOf(source);
   const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
@@ -126,6 +136,7 @@ async function snapshotAt(
       const owner = parts.claims.sourceOf(canary.metadata.labels?.[partOfLabel] ?? '');
       return owner !== undefined && owner !== state.key;
     },
+    behind,
     previous: state.previous,
     lineOf: written.lineOf,
   });

@@ -75,7 +75,8 @@ interface HeadReading extends Pick<Snapshot, 'commit' | 'lineOf'> {
 
 function headOf(parts: SourceParts, plan: CanaryPlan, reading: HeadReading, problems: FileProblem[]): Head {
   if (plan.state === 'missing') return { view: { kind: 'missing', message: plan.message } };
-  if (plan.state === 'frozen') return waiting('InvalidManifests', plan.message);
+  if (plan.state === 'frozen')
+    return waiting(plan.waitsFor === undefined ? 'InvalidManifests' : 'SourceNotRead', plan.message);
   const built = releaseAt(parts, plan, reading);
   if (built?.ok) {
     const problem = recordTooLarge(built.ok);
