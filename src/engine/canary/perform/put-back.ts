@@ -78,23 +78,27 @@ async function lastWriter(
   cluster: Pick<Cluster, 'get'>,
   object: ObjectReference,
 ): Promise<string | undefined> {
-  const found = await cluster.get(object).catch(() => undefined);
-  const entries = found ? managedFieldsOf(found).filter(({ subresource }) => !subresource) : [];
+  const entries = (await entriesOf(cluster, object)).filter(({ subresource }) => !subresource);
   const other = newestOf(entries.filter((entry) => !isOfHoldfast(entry)));
   const own = newestOf(entries.filter(isOfHoldfast));
   return (other?.time ?? '') >= (own?.time ?? '') ? other?.manager : undefined;
 }
 
-/** The field manager beside ours that wrote one of these objects last. The caches keep no managers, so that the objects are read. */
+/** The field manager beside ours that wrote one of these objects last. */
 export async function otherWriter(
   cluster: Pick<Cluster, 'get'>,
   objects: readonly ObjectReference[],
   isAsked: (entry: ManagedFieldsEntry) => boolean = ({ subresource }) => !subresource,
 ): Promise<string | undefined> {
-  const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
-  const entries = found.flatMap((live) => (live ? managedFieldsOf(live) : []));
-  const others = entries.filter(
-    (entry) => entry.manager !== undefined && !isOfHoldfast(entry) && isAsked(entry),
-  );
-  return newestOf(others)?.manager;
+  const entries = (await Promise.all(objects.map((one) => entriesOf(cluster, one)))).flat();
+  return newestOf(entries.filter((entry) => !isOfHoldfast(entry) && isAsked(entry)))?.manager;
+}
+
+/** The caches keep no managers, so that the object is read. */
+async function entriesOf(
+  cluster: Pick<Cluster, 'get'>,
+  object: ObjectReference,
+): Promise<ManagedFieldsEntry[]> {
+  const found = await cluster.get(object).catch(() => undefined);
+  return found ? managedFieldsOf(found).filter(({ manager }) => manager !== undefined) : [];
 }
