@@ -31,8 +31,8 @@ export function createCorrections(): Corrections {
   let last: { message: string; timeMs: number } | undefined;
 
   const recent = (times: readonly number[], nowMs: number) => times.filter((time) => time > nowMs - windowMs);
-  const contended = (nowMs: number) =>
-    [...known.values()].filter(({ times }) => recent(times, nowMs).length >= contentionCount);
+  const isMany = (times: readonly number[], nowMs: number) => recent(times, nowMs).length >= contentionCount;
+  const contended = (nowMs: number) => [...known.values()].filter(({ times }) => isMany(times, nowMs));
 
   return {
     note(corrections, nowMs) {
@@ -44,7 +44,7 @@ export function createCorrections(): Corrections {
       }
       for (const [key, { times }] of known) if (recent(times, nowMs).length === 0) known.delete(key);
     },
-    isContended: (key, nowMs) => recent(known.get(key)?.times ?? [], nowMs).length >= contentionCount,
+    isContended: (key, nowMs) => isMany(known.get(key)?.times ?? [], nowMs),
     last: () => last,
     contended: (nowMs) => contended(nowMs).map(({ message }) => message),
     calmsInMs(nowMs) {

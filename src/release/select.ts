@@ -91,15 +91,10 @@ function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined 
   if (target) return releasePlan(candidate, target, context);
   // The target may be in any of the broken files.
   if (context.problems.length > 0) return frozen(candidate, context.problems);
-  if (!candidate.object || hasMoved(candidate, context)) return undefined;
-  if (!candidate.origin && previous && context.behind !== undefined)
-    return leaving(candidate, context.behind);
+  const { object, origin } = candidate;
+  if (!object || (!origin && context.isElsewhere?.(object))) return undefined;
+  if (!origin && previous && context.behind !== undefined) return leaving(candidate, context.behind);
   return missing(candidate, context);
-}
-
-/** It left the files with its target, and another Source speaks for it: nobody has to act here. */
-function hasMoved({ origin, object }: Candidate, { isElsewhere }: Context): boolean {
-  return origin === undefined && object !== undefined && isElsewhere?.(object) === true;
 }
 
 /** Nothing of it was read, and it may be in one of the broken files. */

@@ -27,7 +27,7 @@ const ofStatus: Readonly<Record<string, (status: Json) => Json>> = {
   'flagger.app/canaries': (status) => ({
     phase: status.phase,
     canaryWeight: status.canaryWeight,
-    conditions: conditionsOf(status),
+    conditions: conditionsOfCanary(status),
     run: status.run !== undefined,
     postPromotion: (status.postPromotion as Json | undefined)?.state,
     commit: status.lastAppliedCommit,
@@ -149,12 +149,14 @@ function bodyOf(
   return { ...body, data: { ...data, rejections: list.map((each) => without(each, ['time'])) } };
 }
 
-/** What was: freezes could not be read for a while, and what another writer had changed was put back. */
-const ofThePast: ReadonlySet<string> = new Set([
-  'Frozen=False NotFrozen',
-  'Drifted=False Corrected',
-  'Drifted=False InSync',
-]);
+/** What was: freezes could not be read for a while, and an object of a Source was put back. */
+const ofThePast: ReadonlySet<string> = new Set(['Frozen=False NotFrozen', 'Drifted=False Corrected']);
+
+/** Where something of a Canary was put back, it is in sync. */
+function conditionsOfCanary({ conditions = [], ...status }: Json): string[] {
+  const inSync = (each: Json) => (each.reason === 'Corrected' ? { ...each, reason: 'InSync' } : each);
+  return conditionsOf({ ...status, conditions: (conditions as Json[]).map(inSync) });
+}
 
 function conditionsOf(status: Json): string[] {
   return ((status.conditions ?? []) as Json[])

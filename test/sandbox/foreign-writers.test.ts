@@ -232,6 +232,8 @@ describe('what others change of what the rollout keeps is put back, and told', (
     await untilDrifted(
       /^True another writer keeps changing what Holdfast puts back: HTTPRoute shop\/web: argocd/,
     );
+    const metrics = await (await fetch(`${app.url}/metrics`)).text();
+    expect(metrics).toContain('holdfast_canary_drift_corrections_total{name="web",namespace="shop"} 5');
     await bed.pass(600_000);
     await untilDrifted(/^False .*corrected at/);
   });
@@ -242,6 +244,21 @@ describe('what others change of what the rollout keeps is put back, and told', (
     const scale = '/apis/apps/v1/namespaces/shop/deployments/web-primary/scale?fieldManager=kubectl';
     expect((await bed.send('PATCH', scale, { spec: { replicas: 0 } })).status).toBe(200);
     await untilTold(/: Deployment shop\/web-primary: kubectl changed spec\.replicas \(0, not 2\)$/);
+  });
+
+  test('a Service that cannot be read anew: it is put back, and nobody is blamed', async () => {
+    const path = '/api/v1/namespaces/shop/services/web-primary';
+    const refusal = { code: 403, reason: 'Forbidden', message: 'no' };
+    bed.sandbox.fault((request) => (request.method === 'GET' && request.path === path ? refusal : undefined));
+    await bed.send('PATCH', `${path}?fieldManager=argocd`, { spec: { selector: { app: 'theirs' } } });
+    const selector = async () => (await bed.get('v1', 'Service', 'web-primary'))?.spec;
+    await eventually(
+      'it is put back',
+      async () => JSON.stringify(await selector()).includes('"app":"web-primary"'),
+      { seen: selector },
+    );
+    await bed.pass(5_000);
+    expect(notesOf(bed, 'DriftCorrected')).toEqual([]);
   });
 
   test('a route, while Holdfast was not there', async () => {

@@ -10,7 +10,7 @@ import { wasApplied, whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { servesNewKinds, whileNewKinds } from './read/kinds.ts';
 import { readLedger } from './read/older-commit.ts';
-import { readCommit, waitsForOthers } from './read/read.ts';
+import { isProvisional, readCommit } from './read/read.ts';
 import { requestsOf } from './status/requests.ts';
 import { writeSourceStatus } from './status/status.ts';
 
@@ -87,8 +87,7 @@ async function update(context: SyncContext, stopped: AbortSignal): Promise<void>
         return reportUnreadable({ source, state }, commit, failure.error);
       }
     }
-    if (state.snapshot?.isFleeting || (state.snapshot && waitsForOthers(state.snapshot)))
-      delete state.readUnder;
+    if (state.snapshot && isProvisional(state.snapshot)) delete state.readUnder;
     if (isNew || isDue(context)) await applyCommit(context);
   };
   // Where the commit brought CustomResourceDefinitions of its own: where their objects belong is known then.

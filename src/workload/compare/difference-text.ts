@@ -30,6 +30,12 @@ interface DifferenceTextOptions {
 /** Bounds of the differences of one object that are reported: how many, and the characters of a value. */
 export const reportedDifferences = { fields: 5, characters: 80 } as const;
 
+/** The first differences of one object, within the bounds of what is reported. */
+export function reportedChanges(differences: readonly Difference[], isSecret: boolean): FieldDifference[] {
+  const { fields, characters } = reportedDifferences;
+  return describeDifferences(differences.slice(0, fields), { isSecret, mostCharacters: characters });
+}
+
 /** Every difference as text. */
 export function describeDifferences(
   differences: readonly Difference[],

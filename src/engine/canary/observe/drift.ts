@@ -4,7 +4,7 @@ import { type KubernetesObject, namespacedName, referenceOf } from '../../../api
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
 import { isFollowed, isTracked, type Release } from '../../../release/release.ts';
 import { headRelease } from '../../../rollout/world.ts';
-import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
+import { reportedChanges } from '../../../workload/compare/difference-text.ts';
 import {
   allDifferences,
   contentOf,
@@ -250,10 +250,7 @@ function foreignChangeOf(
   { changed, isSecret }: { readonly changed: ReturnType<typeof differencesOf>; readonly isSecret: boolean },
 ): ForeignChange {
   const hide = hidingFor(parts.heads.of(namespacedName(observation.canary)));
-  const fields = describeDifferences(changed.slice(0, reportedDifferences.fields), {
-    isSecret,
-    mostCharacters: reportedDifferences.characters,
-  }).map(({ path, expected, actual }) => ({
+  const fields = reportedChanges(changed, isSecret).map(({ path, expected, actual }) => ({
     path,
     expected: hide(expected),
     actual: actual === undefined ? undefined : hide(actual),

@@ -10,12 +10,14 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { describeChange } from '../../../health/drift.ts';
-import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
+import { reportedChanges } from '../../../workload/compare/difference-text.ts';
+import { managerOfChange } from '../../../workload/compare/drift.ts';
 import {
   isOfHoldfast,
   type ManagedFieldsEntry,
   managedFieldsOf,
   newestOf,
+  rolloutManager,
 } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { hasMark } from '../../applied.ts';
@@ -40,10 +42,7 @@ export async function changeByOthers(
   const manager = await lastWriter(parts.cluster, referenceOf(live));
   // Another copy of Holdfast that led meanwhile may have begun to give it back.
   if (manager === undefined) return nothing;
-  const fields = describeDifferences(differencesOf(live, wanted).slice(0, reportedDifferences.fields), {
-    isSecret: false,
-    mostCharacters: reportedDifferences.characters,
-  });
+  const fields = reportedChanges(differencesOf(live, wanted), false);
   return tell(context, wanted, describeChange({ manager, fields }));
 }
 
@@ -54,10 +53,9 @@ export async function scalingByOthers(
   wanted: number,
 ): Promise<Tell> {
   if (!context.corrected) return nothing;
-  const isScaling = ({ fieldsV1 }: ManagedFieldsEntry) =>
-    valueAt(fieldsV1, ['f:spec', 'f:replicas']) !== undefined;
-  const manager = await otherWriter(context.parts.cluster, [referenceOf(workload)], isScaling);
-  if (manager === undefined) return nothing;
+  const live = await readAnew(context.parts.cluster, referenceOf(workload));
+  const manager = live && managerOfChange(live, { spec: { replicas: wanted } }, rolloutManager);
+  if (manager === undefined || isOfHoldfast({ manager })) return nothing;
   const has = String(valueAt(workload, ['spec', 'replicas']));
   const fields = [{ path: 'spec.replicas', expected: String(wanted), actual: has }];
   return tell(context, workload, describeChange({ manager, fields }));
@@ -78,7 +76,7 @@ async function lastWriter(
   cluster: Pick<Cluster, 'get'>,
   object: ObjectReference,
 ): Promise<string | undefined> {
-  const entries = (await entriesOf(cluster, object)).filter(({ subresource }) => !subresource);
+  const entries = await entriesOf(cluster, object);
   const other = newestOf(entries.filter((entry) => !isOfHoldfast(entry)));
   const own = newestOf(entries.filter(isOfHoldfast));
   return (other?.time ?? '') >= (own?.time ?? '') ? other?.manager : undefined;
@@ -88,17 +86,25 @@ async function lastWriter(
 export async function otherWriter(
   cluster: Pick<Cluster, 'get'>,
   objects: readonly ObjectReference[],
-  isAsked: (entry: ManagedFieldsEntry) => boolean = ({ subresource }) => !subresource,
 ): Promise<string | undefined> {
   const entries = (await Promise.all(objects.map((one) => entriesOf(cluster, one)))).flat();
-  return newestOf(entries.filter((entry) => !isOfHoldfast(entry) && isAsked(entry)))?.manager;
+  return newestOf(entries.filter((entry) => !isOfHoldfast(entry)))?.manager;
 }
 
-/** The caches keep no managers, so that the object is read. */
+/** Who wrote what of an object but its subresources. */
 async function entriesOf(
   cluster: Pick<Cluster, 'get'>,
   object: ObjectReference,
 ): Promise<ManagedFieldsEntry[]> {
-  const found = await cluster.get(object).catch(() => undefined);
-  return found ? managedFieldsOf(found).filter(({ manager }) => manager !== undefined) : [];
+  const found = await readAnew(cluster, object);
+  const entries = found ? managedFieldsOf(found) : [];
+  return entries.filter(({ manager, subresource }) => manager !== undefined && !subresource);
+}
+
+/** The caches keep no managers. What cannot be read is written all the same. */
+function readAnew(
+  cluster: Pick<Cluster, 'get'>,
+  object: ObjectReference,
+): Promise<KubernetesObject | undefined> {
+  return cluster.get(object).catch(() => undefined);
 }

@@ -10,7 +10,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { ApplyOptions } from '../../../contracts/cluster.ts';
 import { isService } from '../../../release/release.ts';
-import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
+import { reportedChanges } from '../../../workload/compare/difference-text.ts';
 import {
   inheritedFields,
   managedFieldsOf,
@@ -113,10 +113,7 @@ export async function refuseUnkept(
 
 /** Throws EngineError for what is not as it was sent. */
 function refuseChanged(stored: KubernetesObject, sent: object, isDryRun = false): void {
-  const [first] = describeDifferences(differencesOf(stored, sent), {
-    isSecret: false,
-    mostCharacters: reportedDifferences.characters,
-  });
+  const [first] = reportedChanges(differencesOf(stored, sent), false);
   if (!first) return;
   const { path, expected, actual = 'gone' } = first;
   const verb = isDryRun ? 'would be' : 'is';

@@ -12,7 +12,7 @@ import type {
   SyncContext,
 } from '../context/context.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
-import { otherBehind } from '../read/other-behind.ts';
+import { otherBehind } from '../read/read.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined, mayHold } from '../scope/inventory.ts';
 import { mayWrite, whyNotAllowed } from '../scope/permissions.ts';
 import { nothingToDo, type PrunePlan, planPrune } from '../scope/prune-plan.ts';

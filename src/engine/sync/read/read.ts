@@ -1,5 +1,12 @@
 import type { CommitInfo } from '../../../api/commit.ts';
-import { namespacedName, objectKey, partOfLabel } from '../../../api/kubernetes.ts';
+import {
+  canonicalJson,
+  type KubernetesObject,
+  namespacedName,
+  objectKey,
+  partOfLabel,
+} from '../../../api/kubernetes.ts';
+import { polledRef, type Source } from '../../../api/source/source.ts';
 import type { PreviousPlan } from '../../../release/plan.ts';
 import { selectPlans } from '../../../release/select.ts';
 import type { FileProblem } from '../../../render/rendered-object.ts';
@@ -18,7 +25,6 @@ import {
 import { type CommitReader, isOutsideUnchanged, treeAt } from './commit-files.ts';
 import { unignored, withoutIgnored } from './ignore-rules.ts';
 import { placeObjects, servesNewKinds } from './kinds.ts';
-import { otherBehind } from './other-behind.ts';
 import { inputsOf, type RenderInputs } from './render-inputs.ts';
 
 /** What reading one commit takes of the context. */
@@ -51,7 +57,7 @@ export async function readCommit(
   const before = state.snapshot;
   // With problems, what is missing outside the path may have come; so may a kind that was not served, or not in this scope.
   const isSettled =
-    before && !waitsForOthers(before) && before.problems.length + before.unknownKinds.length === 0;
+    before && !isProvisional(before) && before.problems.length + before.unknownKinds.length === 0;
   if (isSettled && isSameSpec && !(await servesNewKinds(context.parts.cluster, before))) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     if (
@@ -68,9 +74,22 @@ export async function readCommit(
   state.snapshot = await readSnapshot(context, { commit, signal, behind });
 }
 
-/** What left the files is looked for again with the next poll: another Source may have it by then. */
-export function waitsForOthers({ plans }: Pick<Snapshot, 'plans'>): boolean {
-  return plans.some((plan) => plan.state === 'frozen' && plan.waitsFor !== undefined);
+/** A Source of the namespace that polls the same ref and has yet to read this commit: what left here may have moved there. */
+export function otherBehind(
+  { parts, source, state }: SourceContext,
+  commit: string | undefined,
+): string | undefined {
+  const refOf = ({ metadata, spec }: KubernetesObject) => {
+    const { secretRef, ...polled } = (spec ?? {}) as Partial<Source['spec']>;
+    return canonicalJson({ namespace: metadata.namespace, polled: polledRef(polled), secretRef });
+  };
+  const keys = parts.sources().flatMap((one) => (refOf(one) === refOf(source) ? namespacedName(one) : []));
+  return keys.find((key) => key !== state.key && parts.claims.isBehind(key, commit));
+}
+
+/** The same commit may be read otherwise with the next poll: rendering was given up, or what left the files may have moved to a Source that is behind. */
+export function isProvisional({ isFleeting, plans }: Pick<Snapshot, 'isFleeting' | 'plans'>): boolean {
+  return isFleeting || plans.some((plan) => plan.state === 'frozen' && plan.waitsFor !== undefined);
 }
 
 /** Which commit is read. */
