@@ -111,7 +111,7 @@ export default defineConfig({
           expect: waits,
           include: ['test/programs/**/*.test.ts'],
           // Builds kustomize, helm and sops the first time; needs Go.
-          globalSetup: [temporaryFolder, 'test/programs/global-setup.ts'],
+          globalSetup: ['test/programs/global-setup.ts', temporaryFolder],
           isolate: false,
           maxWorkers: 5,
           testTimeout: 900_000,

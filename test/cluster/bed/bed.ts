@@ -1,7 +1,7 @@
-import { appendFileSync, mkdirSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { createRunFolder } from '../../temporary-folder.ts';
 import { addresses } from './addresses.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import { startControlPlane, waitForControllers } from './control-plane.ts';
@@ -59,7 +59,7 @@ const CONTROLLERS_START_MS = 300_000;
 
 /** Starts the whole bed inside the current network namespace, with Holdfast's kinds. What fails to start is named with the end of its log. */
 export async function startBed(tools: Tools): Promise<Bed> {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-bed-'));
+  const folder = createRunFolder('holdfast-bed-');
   const logsDir = join(folder, 'logs');
   const gitRoot = join(folder, 'git');
   mkdirSync(logsDir);
