@@ -43,7 +43,7 @@ export function createPrograms(logsFolder: string): Programs {
 
 const LOG_TAIL_LINES = 15;
 /** The bed's programs are written in Go: they may keep more garbage while there is room, which leaves the processor to others. */
-const rarelyCollected = { GOGC: '800', GOMEMLIMIT: '3GiB' };
+const rarelyCollected = { GOGC: '800', GOMEMLIMIT: '6GiB' };
 
 function startProgram(
   name: string,
