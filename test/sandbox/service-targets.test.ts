@@ -9,6 +9,7 @@ import {
   eventually,
   follow,
   isNotIdle,
+  notesOf,
   runUntilInitialized,
   statusOf,
   storedStatus,
@@ -50,6 +51,12 @@ const workloads = {
 async function selected(name: string): Promise<string | undefined> {
   const found = await bed.get('v1', 'Service', name);
   return (found?.spec as { selector?: { app?: string } } | undefined)?.selector?.app;
+}
+
+/** What `kubectl edit` sends. */
+async function edit(name: string, selector: Record<string, string>): Promise<void> {
+  const path = `/api/v1/namespaces/shop/services/${name}?fieldManager=kubectl-edit`;
+  await bed.send('PATCH', path, { spec: { selector } });
 }
 
 async function startWith(more: Record<string, unknown> = {}): Promise<void> {
@@ -124,7 +131,39 @@ describe('a Canary whose target is a Service', () => {
     expect(JSON.stringify(statusOf(await bed.canary()).incidents)).toContain('app=nobody');
   });
 
-  test('goes back to the Service of its last-known-good when checks fail after promotion', async () => {
+  test.each(['one', 'nobody'])(
+    'whose canary copy somebody leads to %s while it is tried is put back: only what was tried is promoted',
+    async (app) => {
+      await startWith();
+      await bed.commit('v2', { 'web.json': service('two') });
+      await eventually('it is tried', async () => Number(statusOf(await bed.canary()).canaryWeight) === 40);
+      await edit('web-canary', { app });
+      await waitForPhase(bed, 'Succeeded');
+
+      expect(await Promise.all(['web-primary', 'web-canary'].map(selected))).toEqual(['two', 'two']);
+      const [told] = notesOf(bed, 'DriftCorrected');
+      expect(told).toMatch(/Service shop\/web-canary: kubectl-edit changed spec\.selector/);
+    },
+  );
+
+  test('whose primary copy somebody changes is Drifted with the name of the manager, and is written again by the next release', async () => {
+    await startWith();
+    await edit('web-primary', { app: 'one', tier: 'none' });
+    const drifted = () => bed.canary().then((found) => condition(found, 'Drifted'));
+    await eventually('it is told', async () => (await drifted())?.status === 'True', { seen: drifted });
+    expect((await drifted())?.message).toMatch(/kubectl-edit changed spec\.selector/);
+
+    await bed.commit('v2', { 'web.json': service('two') });
+    await waitForPhase(bed, 'Succeeded');
+    await eventually('it is as written', async () => (await drifted())?.status === 'False', {
+      seen: drifted,
+    });
+    const primary = await bed.get('v1', 'Service', 'web-primary');
+    expect(primary?.spec).toHaveProperty('selector', { app: 'two' });
+  });
+
+  /** Release v2, whose checks after promotion run. */
+  async function verifying(): Promise<void> {
     const query = 'sandbox_success_rate{namespace="shop",workload="two"}';
     const metrics = [
       { name: 'success', query, thresholdRange: { min: 99 }, interval: '1s', onNoData: 'pass' },
@@ -135,6 +174,20 @@ describe('a Canary whose target is a Service', () => {
       const { postPromotion } = statusOf(await bed.canary()) as { postPromotion?: { state?: string } };
       return postPromotion?.state === 'Verifying';
     });
+  }
+
+  test('whose primary copy somebody changes while it is verified is put back, and only then proves itself', async () => {
+    await verifying();
+    await edit('web-primary', { app: 'one' });
+    await eventually('it is put back', async () => (await selected('web-primary')) === 'two');
+    await waitForPhase(bed, 'Succeeded');
+
+    expect(await selected('web-primary')).toBe('two');
+    expect(condition(await bed.canary(), 'Verified')?.status).toBe('True');
+  });
+
+  test('goes back to the Service of its last-known-good when checks fail after promotion', async () => {
+    await verifying();
     expect(await selected('web-primary')).toBe('two');
     bed.sandbox.behaviour.rule(({ metadata }) =>
       metadata.name.startsWith('two-') ? { errorPercent: 100 } : undefined,

@@ -17,7 +17,7 @@ import { observe, watchWaitMs } from './observe/observe.ts';
 import { describeAction, joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { keepsStatus, withoutUndone } from './perform/order.ts';
-import { type Performed, performAll } from './perform/perform.ts';
+import { type Limits, type Performed, performAll } from './perform/perform.ts';
 import { sourceWriter } from './perform/write.ts';
 import { deletionFreshMsOf, readWhole } from './reading-anew.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
@@ -131,9 +131,8 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const { parts, decision, observation, persistentFailure } = round;
   const intent = await writeIntent(round, before.failure);
   const limits = { hasIntent: intent.failure === undefined, paused: before.paused.types };
-  const acted = await performAll({ parts, observation }, decision.actions, limits);
+  const acted = await performTelling(round, limits);
   const inPlace = observation.world.sharesWorkload === true;
-  tellCorrections(round, acted.corrections);
   const failed = joinFailures([refused, intent.failure, joinActionFailures(acted, inPlace)]);
   const step = stepOf(decision);
   const isMoveRefused = acted.failures.some(({ action }) => action.type === 'SetTraffic');
@@ -164,6 +163,18 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   });
   const again = wrote.length > 0 || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote, failure, failedAt };
+}
+
+/** What was put back is told also where a later action finds that the cluster has changed. */
+async function performTelling(round: RoundState, limits: Limits): Promise<Performed> {
+  const { parts, observation, decision } = round;
+  const corrections: Correction[] = [];
+  const corrected = (correction: Correction) => void corrections.push(correction);
+  try {
+    return await performAll({ parts, observation, corrected }, decision.actions, limits);
+  } finally {
+    tellCorrections(round, corrections);
+  }
 }
 
 const memoryOf = (parts: CanaryParts, canary: Canary) =>

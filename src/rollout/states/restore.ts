@@ -71,8 +71,12 @@ export function restoreTemplate(context: Context, digest: string): Effects | und
   );
 }
 
+/** What a release is: the template of pods; of a Service which pods get its requests, and how. */
+const TEMPLATE =
+  /^spec\.(template|selector|ports|type|externalName|sessionAffinity|internalTrafficPolicy|publishNotReadyAddresses|trafficDistribution)/;
+
 function changeOfTemplate({ world: { primary, sharesWorkload } }: Context): string | undefined {
-  const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
+  const change = primary?.drift?.fields.find(({ path }) => TEMPLATE.test(path));
   if (!change || sharesWorkload) return undefined;
   return `${primary?.drift?.manager ?? 'another client'} changed ${change.path}`;
 }

@@ -55,8 +55,8 @@ function isQuantity({ field, parent, from }: Place): boolean {
   return quantityMaps.has(parent) || quantityFields.has(field) || isOfMetric || isOfRange;
 }
 
-/** Values of a pod template that have one owner, and to which the API server adds nothing: what somebody adds to them changes them. */
-const wholeOfTemplate: ReadonlySet<string> = new Set(['nodeSelector', 'tolerations']);
+/** Values of a pod template or a Service that have one owner, and to which the API server adds nothing: what somebody adds to them changes them. */
+const wholeOfWorkload: ReadonlySet<string> = new Set(['nodeSelector', 'selector', 'tolerations']);
 
 /** Whether every wanted field is in `live` with the same meaning. `null` and empty values are met by absence, but for those that are `keptAtZero`. */
 export function covers(live: unknown, wanted: unknown): boolean {
@@ -93,7 +93,7 @@ interface Place {
   readonly from: Place | undefined;
   /** Absence is no other spelling of an empty value. */
   readonly isStored?: boolean | undefined;
-  /** What is added to `wholeOfTemplate` is a difference. */
+  /** What is added to `wholeOfWorkload` is a difference. */
   readonly isWorkload?: boolean | undefined;
 }
 
@@ -115,7 +115,7 @@ function compareValues(
   found: Difference[] | undefined,
 ): boolean {
   const isThere = live !== undefined && live !== null;
-  if (place.isWorkload && wholeOfTemplate.has(place.field) && sizeOf(live) > sizeOf(wanted))
+  if (place.isWorkload && wholeOfWorkload.has(place.field) && sizeOf(live) > sizeOf(wanted))
     return differ(live, wanted, place, found);
   if (isThere && Array.isArray(wanted) && Array.isArray(live))
     return compareLists(live, wanted, place, found);

@@ -140,8 +140,8 @@ export interface KnownPrimary {
   readonly settings: WorkloadSettings;
   /** The primary had all fields once: one that is missing later was removed by another manager, and not dropped by the server. */
   hasMatched: boolean;
-  /** What reading it once gave, for this generation. */
-  found?: { readonly generation: unknown; readonly change: ForeignChange | undefined };
+  /** What reading it once gave, for this version of what it asks for. */
+  found?: { readonly version: unknown; readonly change: ForeignChange | undefined };
 }
 
 /** Which copies the primary's pods need; their content is not kept. */

@@ -75,10 +75,10 @@ async function findForeignChange(
     known.hasMatched = true;
     return undefined;
   }
-  const { generation } = primary.metadata;
-  if (known.found?.generation === generation) return known.found?.change;
+  const version = contentVersionOf(primary);
+  if (known.found && known.found.version === version) return known.found.change;
   const live = await context.parts.cluster.get(referenceOf(primary));
-  if (!live || live.metadata.generation !== generation) return undefined;
+  if (!live || contentVersionOf(live) !== version) return undefined;
   const drift = driftOf(live, applied, rolloutManager);
   // A field that was there once and is missing was changed; otherwise only fields that managedFields assign to another manager.
   const isForeign = drift.kind === 'foreign' || (drift.kind === 'gone' && known.hasMatched);
@@ -86,8 +86,13 @@ async function findForeignChange(
     ? allDifferences(live, applied)
     : differencesBy(live, applied, rolloutManager);
   const change = isForeign ? foreignChangeOf(context, drift, { changed, isSecret: false }) : undefined;
-  known.found = { generation, change };
+  known.found = { version, change };
   return change;
+}
+
+/** Changes with each change of what the object asks for; a Service has no generation. */
+function contentVersionOf({ metadata }: KubernetesObject): unknown {
+  return metadata.generation ?? metadata.resourceVersion;
 }
 
 /** What the primary was written from; undefined while newer settings are on their way. Bytes are read once. */

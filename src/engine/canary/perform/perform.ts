@@ -7,7 +7,6 @@ import {
 } from '../../../api/kubernetes.ts';
 import { type Action, laneOf } from '../../../rollout/outcome.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
-import type { Correction } from '../../corrections.ts';
 import { type Failure, failureOf, isStale } from '../../failure.ts';
 import type { ActionContext, Performer, Performers } from '../context/context.ts';
 import { hidingFor } from '../context/heads.ts';
@@ -52,7 +51,7 @@ interface Written {
 }
 
 /** What keeps actions from being performed. */
-interface Limits {
+export interface Limits {
   /** The intent is in the status; false: it could not be written. Default true. */
   readonly hasIntent?: boolean;
   /** Types of actions that are left out: another writer undoes them. */
@@ -63,8 +62,6 @@ interface Limits {
 export interface Performed {
   readonly written: readonly Written[];
   readonly failures: readonly ActionFailure[];
-  /** What others had changed and was put back. */
-  readonly corrections: readonly Correction[];
   /** Actions that failed, that are paused, or were left out since they rely on such a one. */
   readonly undone: readonly Action[];
 }
@@ -81,8 +78,6 @@ export async function performAll(
   const failures: ActionFailure[] = [];
   const undone: Action[] = [];
   const written: Written[] = [];
-  const corrections: Correction[] = [];
-  const corrected = (correction: Correction) => void corrections.push(correction);
   let stale: unknown;
 
   function failed(action: Action, error: unknown): void {
@@ -103,7 +98,7 @@ export async function performAll(
     else {
       const objects = new Map<string, ObjectReference>();
       const changed = (object: KubernetesObject) => void objects.set(describe(object), referenceOf(object));
-      await perform({ ...context, changed, corrected }, action).then(
+      await perform({ ...context, changed }, action).then(
         (wrote) => {
           if (wrote) written.push({ action, objects: [...objects.values()] });
         },
@@ -112,7 +107,7 @@ export async function performAll(
     }
   }
   if (stale !== undefined) throw stale;
-  return { written, corrections, failures, undone };
+  return { written, failures, undone };
 }
 
 /** The API server and its webhooks may quote what they were sent. */

@@ -35,10 +35,20 @@ export async function changeByOthers(
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
 ): Promise<Tell> {
+  const { applied } = context.parts;
+  if (!applied.knows(wanted) && !(live && hasMark(live, wanted))) return nothing;
+  if (live) return changeOf(context, wanted, live);
+  return tell(context, wanted, 'was deleted by another client, and is created again');
+}
+
+/** Of an object that carries our name for what was written, and has other fields: what another writer did to it. */
+export async function changeOf(
+  context: ActionContext,
+  wanted: KubernetesObject,
+  live: KubernetesObject,
+): Promise<Tell> {
   const { parts, corrected } = context;
-  const wasWritten = parts.applied.knows(wanted) || (live !== undefined && hasMark(live, wanted));
-  if (!corrected || !wasWritten) return nothing;
-  if (!live) return tell(context, wanted, 'was deleted by another client, and is created again');
+  if (!corrected) return nothing;
   const manager = await lastWriter(parts.cluster, referenceOf(live));
   // Another copy of Holdfast that led meanwhile may have begun to give it back.
   if (manager === undefined) return nothing;

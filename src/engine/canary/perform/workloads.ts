@@ -2,6 +2,7 @@ import { describe, hasOwnLabels, type KubernetesObject, nameOf, versionOf } from
 import { stampAnnotations } from '../../../release/record.ts';
 import { isFollowed } from '../../../release/release.ts';
 import { isDigestLost, soundRecord } from '../../../rollout/world.ts';
+import { coversApplied } from '../../../workload/compare/drift.ts';
 import { sharedIn } from '../../../workload/expected-copies.ts';
 import {
   canaryObjects,
@@ -24,7 +25,7 @@ import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
-import { scalingByOthers } from './put-back.ts';
+import { changeOf, scalingByOthers } from './put-back.ts';
 import {
   applyOfSource,
   applyRollout,
@@ -142,12 +143,22 @@ export const copyPerformers = {
    */
   async EnsureServices(context, { primaryDigest, canaryDigest }) {
     const { canary, target, view, world } = context.observation;
+    if (target) return putCopyBack(context, target);
     const digest = canaryDigest ?? primaryDigest;
-    if (target || isDigestLost(world, digest) || view.get(workloadKind(canary), sideNames(canary).canary))
-      return false;
+    if (isDigestLost(world, digest) || view.get(workloadKind(canary), sideNames(canary).canary)) return false;
     return applyCanary(context, { digest, replicas: 0 });
   },
 } satisfies Partial<Performers>;
+
+/** A canary that is tried leads to the pods that its release names, whoever has changed it: else others would be tried, and this release promoted. */
+async function putCopyBack(context: ActionContext, copy: KubernetesObject): Promise<boolean> {
+  const { canary, world } = context.observation;
+  const digest = copy.metadata.annotations?.[digestAnnotation];
+  if (digest === undefined || isDigestLost(world, digest) || !world.target?.desiredReplicas) return false;
+  const source = sourceOf(context, await bytesOf(context, digest));
+  const { workload } = canaryObjects({ ...source, canary, replicas: 1, live: copy });
+  return coversApplied(copy, workload) ? false : applyCanary(context, { digest, replicas: 1 });
+}
 
 /**
  * Pods of the primary as it is written: Git's number; that of its scaler, or of whoever else sets it where Git has none, stays. Beside another tool
@@ -194,8 +205,12 @@ async function applyCanary(
   for (const config of objects.configs) await applyUnwatched(writer, partOfSource(context, config));
   // A copy is no object of Git's, which would be pruned.
   const isCopy = workloadKind(canary).sides === 'copies';
-  if (isCopy) return applyRollout(writer, objects.workload, target);
-  return applyOfSource(writer, partOfSource(context, objects.workload, target), target);
+  if (!isCopy) return applyOfSource(writer, partOfSource(context, objects.workload, target), target);
+  const isChanged = target && world.target?.digest === digest && !coversApplied(target, objects.workload);
+  const tell = isChanged ? await changeOf(context, objects.workload, target) : undefined;
+  const wrote = await applyRollout(writer, objects.workload, target);
+  if (wrote) tell?.();
+  return wrote;
 }
 
 async function scale(
