@@ -7,10 +7,10 @@ import {
   createSource,
   deployment,
   eventually,
-  isNotIdle,
   primaryImage,
   runUntilInitialized,
   statusOf,
+  untilIdle,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
@@ -47,11 +47,7 @@ test('a restarted copy writes nothing when everything is as it was', async () =>
   const second = await bed.start();
   await second.leading;
   await eventually('the copy is ready', async () => (await fetch(`${second.url}/readyz`)).status === 200);
-  await eventually('nothing is asked of the API server any more', async () => {
-    bed.sandbox.requests.clear();
-    await bed.pass(40_000);
-    return bed.sandbox.requests.all().filter(isNotIdle).length === 0;
-  });
+  await untilIdle(bed, 40_000);
   expect((await bed.canary())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
 });
 

@@ -379,3 +379,18 @@ export function isNotIdle({ method, path, query, userAgent }: LoggedRequest): bo
   if (!userAgent.startsWith('holdfast/')) return false;
   return !(method === 'GET' && query.includes('watch=true')) && !path.includes('/leases');
 }
+
+/** Until Holdfast asks nothing of the API server for so long; what was under way may end. */
+export async function untilIdle(
+  bed: Bed & { pass(durationMs: number): Promise<void> },
+  durationMs: number,
+): Promise<void> {
+  let asked: LoggedRequest[] = [];
+  for (let looks = 0; looks < 10; looks += 1) {
+    bed.sandbox.requests.clear();
+    await bed.pass(durationMs);
+    asked = bed.sandbox.requests.all().filter(isNotIdle);
+    if (asked.length === 0) return;
+  }
+  throw new Error(`it asks the API server again and again: ${JSON.stringify(asked, undefined, 1)}`);
+}
