@@ -183,6 +183,11 @@ export function versionOf(object: KubernetesObject): { uid: string; resourceVers
   return { uid: object.metadata.uid ?? '', resourceVersion: object.metadata.resourceVersion ?? '' };
 }
 
+/** Changes with each change of what the object asks for, and of a Service, which has no generation, with any change. */
+export function contentVersionOf({ metadata }: KubernetesObject): number | string | undefined {
+  return metadata.generation ?? metadata.resourceVersion;
+}
+
 /** The fields that have a value, as an API server would store them. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const stored: Record<string, unknown> = {};

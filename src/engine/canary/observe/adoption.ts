@@ -1,5 +1,10 @@
 import { isDigest } from '../../../api/commit.ts';
-import { isGenerated, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import {
+  contentVersionOf,
+  isGenerated,
+  type KubernetesObject,
+  namespacedName,
+} from '../../../api/kubernetes.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { digestOf } from '../../../release/digest.ts';
@@ -82,7 +87,7 @@ function pairOf({ heads }: Pick<ReadParts, 'heads'>, observation: Observation): 
 }
 
 function versionKey({ primary, target, head }: Pair, { world }: Observation): string {
-  const versions = [primary, target].map(({ metadata }) => [metadata.uid, metadata.generation]);
+  const versions = [primary, target].map((one) => [one.metadata.uid, contentVersionOf(one)]);
   const ours = primary.metadata.annotations?.[digestAnnotation];
   const newest = isKnative(target) ? latestRevisionOf(target) : undefined;
   return JSON.stringify([versions, ours, newest, head.digest, world.status.lastTransitionTime]);

@@ -1,6 +1,11 @@
 /** Drift: what of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
 import { livePart } from '../../../api/commit.ts';
-import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  contentVersionOf,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+} from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
 import { isFollowed, isTracked, type Release } from '../../../release/release.ts';
 import { headRelease } from '../../../rollout/world.ts';
@@ -88,11 +93,6 @@ async function findForeignChange(
   const change = isForeign ? foreignChangeOf(context, drift, { changed, isSecret: false }) : undefined;
   known.found = { version, change };
   return change;
-}
-
-/** Changes with each change of what the object asks for; a Service has no generation. */
-function contentVersionOf({ metadata }: KubernetesObject): unknown {
-  return metadata.generation ?? metadata.resourceVersion;
 }
 
 /** What the primary was written from; undefined while newer settings are on their way. Bytes are read once. */
