@@ -41,7 +41,7 @@ export async function changeByOthers(
   return tell(context, wanted, 'was deleted by another client, and is created again');
 }
 
-/** Of an object that carries our name for what was written, and has other fields: what another writer did to it. */
+/** Of an object that is ours and differs from what was written: what another writer did to it. */
 export async function changeOf(
   context: ActionContext,
   wanted: KubernetesObject,
