@@ -1,6 +1,15 @@
 import { type Comparison, compareAtLeast, compareAtMost, compareText } from './comparison.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from './workload-view.ts';
 
+/** What a release is: the template of pods; of a Service which pods get its requests, and how. */
+const ofRelease =
+  /^spec\.(template|selector|ports|type|externalName|sessionAffinity|internalTrafficPolicy|publishNotReadyAddresses|trafficDistribution)/;
+
+/** Whether a changed field, `spec.template.spec.containers[app].image`, is of what was released, and no setting beside it. */
+export function isOfRelease(path: string): boolean {
+  return ofRelease.test(path);
+}
+
 /** Differences of one object that are reported. */
 const mostFields = 3;
 

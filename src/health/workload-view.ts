@@ -74,7 +74,7 @@ export interface PodFault {
 
 /** The part of a workload's view for which the bytes of its release are read. */
 export interface DriftView {
-  /** Changes by others of fields that we own; those of the pod template, whose paths begin with `spec.template`, come first. */
+  /** Changes by others of fields that we own; those of what was released (`isOfRelease`) come first. */
   drift: ForeignChange | undefined;
   /**
    * Replicas by the settings of the release, of a primary without a scaler and without another tool that applies the target. Undefined also

@@ -4,7 +4,7 @@ import { trafficAt } from '../../api/canary/plan.ts';
 import { gitPart } from '../../api/commit.ts';
 import { conditionOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { copyName, isBroken } from '../../health/drift.ts';
+import { copyName, isBroken, isOfRelease } from '../../health/drift.ts';
 import { hasConverged } from '../../health/readiness.ts';
 import { canaryServes, servingPods, wantedPods } from '../../health/workload-view.ts';
 import { type Context, remainingMs } from '../context.ts';
@@ -71,12 +71,8 @@ export function restoreTemplate(context: Context, digest: string): Effects | und
   );
 }
 
-/** What a release is: the template of pods; of a Service which pods get its requests, and how. */
-const TEMPLATE =
-  /^spec\.(template|selector|ports|type|externalName|sessionAffinity|internalTrafficPolicy|publishNotReadyAddresses|trafficDistribution)/;
-
 function changeOfTemplate({ world: { primary, sharesWorkload } }: Context): string | undefined {
-  const change = primary?.drift?.fields.find(({ path }) => TEMPLATE.test(path));
+  const change = primary?.drift?.fields.find(({ path }) => isOfRelease(path));
   if (!change || sharesWorkload) return undefined;
   return `${primary?.drift?.manager ?? 'another client'} changed ${change.path}`;
 }

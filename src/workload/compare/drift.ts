@@ -1,5 +1,6 @@
 /** Who changed a field that Holdfast owns. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isOfRelease } from '../../health/drift.ts';
 import { type ManagedFieldsEntry, managedFieldsOf, namedPart } from './managed-fields.ts';
 import { coversWorkload, type Difference, workloadDifferencesOf } from './semantic-compare.ts';
 
@@ -30,7 +31,7 @@ export function driftOf(live: KubernetesObject, applied: KubernetesObject, manag
   return culprits.length > 0 ? { kind: 'own' } : { kind: 'gone' };
 }
 
-/** Which fields others changed, those of the pod template first: nothing else changes what pods run. */
+/** Which fields others changed, those of what was released first: nothing else changes what pods run. */
 export function differencesBy(
   live: KubernetesObject,
   applied: KubernetesObject,
@@ -40,17 +41,17 @@ export function differencesBy(
   const found = culpritsOf(live, wanted)
     .filter((entry) => isOthers(entry, { live, wanted, manager }))
     .flatMap(({ fieldsV1 }) => workloadDifferencesOf(live, namedPart(wanted, fieldsV1 ?? {})));
-  return templateFirst([...new Map(found.map((one) => [one.path, one])).values()]);
+  return releaseFirst([...new Map(found.map((one) => [one.path, one])).values()]);
 }
 
-/** Every field that is not as it was applied, those of the pod template first. */
+/** Every field that is not as it was applied, those of what was released first. */
 export function allDifferences(live: KubernetesObject, applied: KubernetesObject): Difference[] {
-  return templateFirst(workloadDifferencesOf(live, contentOf(applied)));
+  return releaseFirst(workloadDifferencesOf(live, contentOf(applied)));
 }
 
-function templateFirst(differences: readonly Difference[]): Difference[] {
-  const isOfTemplate = ({ path }: Difference) => path.startsWith('spec.template');
-  return [...differences.filter(isOfTemplate), ...differences.filter((one) => !isOfTemplate(one))];
+function releaseFirst(differences: readonly Difference[]): Difference[] {
+  const isFirst = ({ path }: Difference) => isOfRelease(path);
+  return [...differences.filter(isFirst), ...differences.filter((one) => !isFirst(one))];
 }
 
 interface Comparison {
