@@ -141,6 +141,26 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
     expect(said.map(({ message }) => message)).toEqual(texts);
   });
 
+  it.each([
+    ['blue/green', { iterations: 3 }],
+    ['an A/B test', { iterations: 3, match: [{ headers: { a: { exact: 'b' } } }] }],
+  ])('are told once each: no status of %s is written again for other words', (_, strategy) => {
+    const model = released(strategy);
+    let before = { state: '', words: '' };
+    const rewritten: string[] = [];
+    afterEachStep(model, () => {
+      const { message = '', conditions = [], lastTransitionTime: _, ...rest } = model.status;
+      const states = conditions.map(({ type, status, reason }) => [type, status, reason]);
+      const now = { state: JSON.stringify([rest, states]), words: message };
+      if (now.state === before.state && now.words !== before.words) rewritten.push(message);
+      before = now;
+    });
+    model.until('Succeeded');
+    for (let count = 0; count < 20; count += 1) model.tick();
+    expect(rewritten).toEqual([]);
+    expect(model.status.message).toBe('sha-b "release b" is live');
+  });
+
   it('are sentences in the status and in events', () => {
     const model = released({ iterations: 2, threshold: 2 }, { ...GOOD, canaryMetric: 50 });
     const said = new Set<string>();

@@ -32,7 +32,7 @@ import {
 } from '../traffic/weights.ts';
 import { isPaused, notePause } from '../windows.ts';
 import { describeRelease, type Run, type Side } from '../world.ts';
-import { type Failure, preRollout, stepCheck } from './analysis-checks.ts';
+import { type Failure, preRollout, stepCheck, stepNote } from './analysis-checks.ts';
 import { recreatedPrimary } from './restore.ts';
 import { end, failAtGate, failOnPrimary } from './transitions.ts';
 
@@ -451,8 +451,8 @@ function takeStep(context: Context, state: Analysing, move: Step, effects: Effec
   const takes =
     percent > 0 || shareOf(world.route?.canaryWeight ?? 0, side) > 0 ? ', canary takes traffic' : '';
   const event = emit('Normal', 'IterationAdvanced', `iteration ${iterations}${takes}`);
-  const statusNote = note('Progressing', `${describeRelease(run)} at iteration ${iterations}`);
   const next = { ...state, iterations, run: { ...run, stepTime: context.now } };
+  const statusNote = stepNote(context, next, percent);
   const prefers: Preference = { kind: 'share', side, percent, mirrored: mirrored && side === 'canary' };
   return { ...stay(next, effects, event, statusNote, again), prefers };
 }

@@ -25,15 +25,27 @@ export interface Failure {
   readonly cause?: string | undefined;
 }
 
+function placeOf({ plan }: Context, { iterations }: Analysing, share: number): string {
+  return plan.strategy.kind === 'canary' ? `at ${share} %` : `at iteration ${iterations}`;
+}
+
+/** The status line between two checks. An iteration begins with it, too: the status is not written once more for other words. */
+export function stepNote(context: Context, state: Analysing, share: number): Effects {
+  const { run } = state;
+  const intervalSeconds = context.plan.intervalMs / 1000;
+  const where = `${describeRelease(run)} ${placeOf(context, state, share)}`;
+  return combine(
+    note('Progressing', `${where}, analysis every ${intervalSeconds} s`),
+    run.closedGate ? noteClosed(run.closedGate, where) : {},
+  );
+}
+
 /** The check at this step. */
 export function stepCheck(context: Context, state: Analysing, share: number): Checked {
   const { plan } = context;
   const { run } = state;
-  const where = plan.strategy.kind === 'canary' ? `at ${share} %` : `at iteration ${state.iterations}`;
-  const statusNote = combine(
-    note('Progressing', `${describeRelease(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
-    run.closedGate ? noteClosed(run.closedGate, `${describeRelease(run)} ${where}`) : {},
-  );
+  const where = placeOf(context, state, share);
+  const statusNote = stepNote(context, state, share);
   const lookBackMs = remainingMs(context, run.stepTime, plan.lookBackMs);
   if (lookBackMs > 0) return { state, passed: false, effects: combine(statusNote, wake(lookBackMs)) };
   const asked = check(context, run, {

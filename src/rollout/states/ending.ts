@@ -1,6 +1,8 @@
 import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import { beginningOf, limits } from '../../api/limits.ts';
+import type { RolloutReason } from '../../api/reasons.ts';
 import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
+import { driftComparisons } from '../../health/drift.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { hasHooks, request } from '../checks.ts';
@@ -11,13 +13,14 @@ import {
   areScalersReset,
   hasArrived,
   isAllOn,
+  isScaledToZero,
   primaryShortage,
   restoreScalers,
   routeNote,
   scalerWaitMs,
   stopCanary,
 } from '../traffic/traffic.ts';
-import type { Run, World } from '../world.ts';
+import { describeRelease, type Run, type World } from '../world.ts';
 import { recreatedPrimary } from './restore.ts';
 
 /** Traffic while a release ends: a failed canary loses at once what the primary can carry, and everything at the deadline (issue 11, 1). */
@@ -126,17 +129,35 @@ export function historyWith(
   return [entry, ...(world.status.history ?? [])].slice(0, limits.historyEntries);
 }
 
+/** The primary has its pods, or none by its scaler. */
+export function isWhole({ world, plan }: Context): boolean {
+  return hasConverged(world.primary, plan.primaryReadyPercent) || isScaledToZero(world);
+}
+
+/** The status line of a release that was promoted, from its end on: the status is not written once more for other words. */
+export function liveNote(
+  { primary }: World,
+  release: Parameters<typeof describeRelease>[0],
+  reason: RolloutReason,
+): Effects {
+  // What another writer changed of the primary runs instead of what was released.
+  const changed = primary && driftComparisons(primary).find(({ met }) => !met);
+  const how = changed ? `was promoted, but ${changed.detail}` : 'is live';
+  return note(reason, `${describeRelease(release)} ${how}`);
+}
+
 /** Traffic, canary and scalers are back: the terminal phase, and an entry in the history. */
 function ended(context: Context, { run, ending, failedChecks }: StateOf<'Ending'>): Outcome {
   const { phase: result, reason, message } = ending;
   const postRollout = hasHooks(context, 'post-rollout') ? { postRollout: 'Pending' as const } : {};
   const history = historyWith(context, run, { result, reason, message, ...postRollout });
   const isFailed = ending.phase === 'Failed';
+  const isLive = reason === 'Succeeded' && isWhole(context);
   const applied = !isFailed && context.good ? { lastAppliedSpec: context.good.digest } : {};
   return enter(
     { kind: 'Resting', phase: ending.phase, failedChecks: isFailed ? failedChecks : 0 },
     {
-      ...note(ending.reason, ending.message),
+      ...(isLive ? liveNote(context.world, run, reason) : note(reason, message)),
       status: { ...applied, history },
     },
   );

@@ -1,20 +1,12 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { bareCommit } from '../../api/commit.ts';
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
-import { driftComparisons } from '../../health/drift.ts';
-import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { whyNotReady } from '../../health/readiness.ts';
 import { servingPods } from '../../health/workload-view.ts';
 import { type Context, elapsedMs, remainingMs } from '../context.ts';
 import { act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
 import { enter, type Outcome, type StateOf, stay } from '../state.ts';
-import {
-  hasArrived,
-  isScaledToZero,
-  pauseCanary,
-  resetScalers,
-  stopCanary,
-  syncScalers,
-} from '../traffic/traffic.ts';
+import { hasArrived, pauseCanary, resetScalers, stopCanary, syncScalers } from '../traffic/traffic.ts';
 import {
   describeRelease,
   isAbandoned,
@@ -25,7 +17,7 @@ import {
   soundRecord,
   type World,
 } from '../world.ts';
-import { postRollout } from './ending.ts';
+import { isWhole, liveNote, postRollout } from './ending.ts';
 import { admit, begin, keptNote, withoutHead } from './head.ts';
 import { finishSwitchToCopies } from './moving.ts';
 import { applySettings, recreatedPrimary, reportLost } from './restore.ts';
@@ -146,26 +138,12 @@ function settle(
       );
   const next: Resting = named ? state : { kind: 'Resting', phase: 'Succeeded', failedChecks: 0 };
   const statusNote = isWhole(context)
-    ? note(
-        phase === 'Initialized' ? 'Initialized' : 'Succeeded',
-        `${describeRelease(head)} ${howLive(world)}`,
-      )
+    ? liveNote(world, head, phase === 'Initialized' ? 'Initialized' : 'Succeeded')
     : note(
         'PrimaryNotReady',
         `${describeRelease(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
       );
   return stay(next, before, syncScalers(context), news, statusNote);
-}
-
-/** What another writer changed of the primary runs instead of what was released. */
-function howLive({ primary }: World): string {
-  const changed = primary && driftComparisons(primary).find(({ met }) => !met);
-  return changed ? `was promoted, but ${changed.detail}` : 'is live';
-}
-
-/** The primary has its pods, or none by its scaler. */
-function isWhole({ world, plan }: Context): boolean {
-  return hasConverged(world.primary, plan.primaryReadyPercent) || isScaledToZero(world);
 }
 
 /** Head is a release that was rejected: the last-known-good stays and nothing is written (S14). */
