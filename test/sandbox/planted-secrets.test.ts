@@ -6,6 +6,7 @@ import { type Logger, pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { git } from '../../sandbox/git-server/git.test-support.ts';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
+import { readRefs } from '../../sandbox/git-server/refs.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import { alertReceivers } from '../../src/providers/alerts/table.ts';
@@ -213,12 +214,13 @@ async function playReleases(): Promise<void> {
   });
   await waitForPhase(bed, 'Initialized');
   failPrimary(bed, 'shop/web:2', 'CrashLoopBackOff');
-  await bed.commit('v2', { 'web.json': workload('shop/web:2') });
+  const v2 = await bed.commit('v2', { 'web.json': workload('shop/web:2') });
   await eventually(
     'the revert is in Git',
-    async () => (await git(bed.repository, ['log', '--format=%s', 'main'])).includes('Revert'),
+    async () => readRefs(bed.repository).get('refs/heads/main') !== v2,
     { timeoutMs: 60_000, seen: async () => statusOf(await bed.canary()) },
   );
+  expect(await git(bed.repository, ['log', '--format=%s', 'main'])).toContain('Revert');
   await waitForPhase(bed, 'Succeeded');
   await bed.commit('v3', { 'web.json': workload('shop/web:3'), 'canary.json': canary({ analysis }) });
   await waitForPhase(bed, 'Failed');
