@@ -5,7 +5,7 @@ import { entries } from './scripts/bundle/entries.mjs';
 import { LongestFirst } from './test/longest-first.ts';
 import { nodeFlags } from './test/node-flags.ts';
 
-// `unit`, `worlds` and `sandbox` need nothing but Node and git; `programs` needs Go; `cluster` and `bench` run inside the test bed's network namespace.
+// `unit` and `sandbox` need nothing but Node and git; `programs` needs Go; `cluster` and `bench` run inside the test bed's network namespace.
 
 /** These start processes by the hundred: they run beside the sandbox's, so that `npm run check` stays below a minute. */
 const manyProcesses = [
@@ -22,7 +22,7 @@ const manyProcesses = [
   'test/hostile/**/*.test.ts',
 ];
 
-/** The core in every world of a table, in random ones and in those of faults: a minute and a half of processor time, which `npm run check` does without. */
+/** The core in every world of a table, in random ones and in those of faults: half a minute of processor time, which `npm run check` does without. */
 const simulatedWorlds = [
   'test/explore/*.test.ts',
   'test/rollout/{adoption,advised-requests,git-meanwhile,matrix,moving,native,native-kinds}.test.ts',
@@ -80,23 +80,12 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'worlds',
-          setupFiles: ['test/property-seed.ts'],
-          include: simulatedWorlds,
-          isolate: false,
-          maxWorkers: 3,
-          testTimeout: 900_000,
-          hookTimeout: 900_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
           name: 'sandbox',
           expect: waits,
           globalSetup: [temporaryFolder],
-          include: ['test/{plans,sandbox}/**/*.test.ts', ...manyProcesses],
-          // Nothing is kept in modules here either. They wait more than they compute.
+          setupFiles: ['test/property-seed.ts'],
+          include: ['test/{plans,sandbox}/**/*.test.ts', ...manyProcesses, ...simulatedWorlds],
+          // Nothing is kept in modules here either. They wait more than they compute, but for the worlds, which fill the pauses.
           isolate: false,
           maxWorkers: load < 7 ? 8 : 6,
           // A wait that fails says for what, mostly after two minutes of looking.

@@ -29,7 +29,7 @@ let played = 0;
 if (runs !== '0') {
   const again = `HOLDFAST_PROPERTY_SEED=${seed} HOLDFAST_PROPERTY_RUNS=${runs}`;
   console.log(`random worlds with ${again}`);
-  played = run(bin('vitest'), ['run', '--project', 'worlds', 'test/rollout/properties.test.ts'], {
+  played = run(bin('vitest'), ['run', '--project', 'sandbox', 'test/rollout/properties.test.ts'], {
     env: { ...process.env, HOLDFAST_PROPERTY_SEED: String(seed), HOLDFAST_PROPERTY_RUNS: runs },
   });
   if (played !== 0)

@@ -1,4 +1,4 @@
-// The whole test suite, in this order: format, lint and types; unit; programs; worlds; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
+// The whole test suite, in this order: format, lint and types; unit; programs; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -112,8 +112,7 @@ if (wanted('programs')) {
   else console.log('\n== programs: not run, since Go is not installed');
 }
 // The others on what users have; those above on the oldest Node that does, where this machine has it.
-const node = ['worlds', 'sandbox', 'cluster'].some(wanted) ? await nodeOfImage() : process.execPath;
-if (wanted('worlds')) suite('worlds', { node });
+const node = ['sandbox', 'cluster'].some(wanted) ? await nodeOfImage() : process.execPath;
 const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
 if (built && wanted('sandbox')) suite('sandbox', { node });
 if (built && wanted('cluster')) suite('cluster', { node, around: [join(root, 'scripts/bed-run.mjs')] });
