@@ -7,6 +7,8 @@ interface Bed {
   readonly started: string[];
   readonly queue: WorkQueue;
   readonly errors: number[];
+  /** The pass over the key looks at the world. */
+  look(key: string): void;
   finish(key: string, result?: PassResult | Error): Promise<void>;
 }
 
@@ -15,6 +17,7 @@ function bed(concurrency = 2, perNamespace?: number): Bed {
   const started: string[] = [];
   const errors: number[] = [];
   const open = new Map<string, (result: PassResult | Error) => void>();
+  const looking = new Map<string, () => void>();
   const queue = createWorkQueue({
     clock,
     concurrency,
@@ -22,8 +25,9 @@ function bed(concurrency = 2, perNamespace?: number): Bed {
     random: () => 1,
     backoff: { firstMs: 100, maximumMs: 1_000 },
     onError: (_key, _error, retryAfterMs) => errors.push(retryAfterMs),
-    pass: (key) => {
+    pass: (key, looks) => {
       started.push(key);
+      looking.set(key, looks);
       return new Promise((resolve, reject) => {
         open.set(key, (result) => (result instanceof Error ? reject(result) : resolve(result)));
       });
@@ -34,6 +38,7 @@ function bed(concurrency = 2, perNamespace?: number): Bed {
     started,
     errors,
     queue,
+    look: (key) => looking.get(key)?.(),
     async finish(key, result = { againAfterMs: undefined }) {
       await settle();
       open.get(key)?.(result);
@@ -54,6 +59,27 @@ test('works on a key once at a time and once more when asked meanwhile', async (
   expect(started).toEqual(['a', 'a']);
   await finish('a');
   expect(started).toEqual(['a', 'a']);
+});
+
+test('what asked for a key before its pass looked is answered by that, and what asks afterwards gets a pass', async () => {
+  const { queue, started, clock, look, finish } = bed();
+  queue.add('a');
+  await settle();
+  queue.add('a');
+  queue.addAfter('a', 20);
+  look('a');
+  await finish('a');
+  await clock.advance(1_000);
+  expect(started).toEqual(['a']);
+
+  queue.add('a');
+  await settle();
+  look('a');
+  queue.addAfter('a', 20);
+  await finish('a');
+  expect(started).toEqual(['a', 'a']);
+  await clock.advance(20);
+  expect(started).toEqual(['a', 'a', 'a']);
 });
 
 test('keeps to the concurrency and serves keys in the order they came', async () => {

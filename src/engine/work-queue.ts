@@ -7,6 +7,9 @@ export interface PassResult {
   readonly failure?: unknown;
 }
 
+/** One pass over a key. It calls `looks` before it looks at the world: whatever asked for the key until then has been answered by that. */
+export type Pass = (key: string, looks: () => void) => Promise<PassResult>;
+
 /** How the queue works. */
 interface WorkQueueOptions {
   readonly clock: Clock;
@@ -14,8 +17,8 @@ interface WorkQueueOptions {
   readonly concurrency: number;
   /** Of these at most so many for keys of one namespace (`namespace/name`), so that those that hang hold up only their own. Default: all. */
   readonly perNamespace?: number;
-  /** One pass. A rejection counts as an error: the key comes back with back-off. */
-  readonly pass: (key: string) => Promise<PassResult>;
+  /** A rejection counts as an error: the key comes back with back-off. */
+  readonly pass: Pass;
   readonly onError: (key: string, error: unknown, retryAfterMs: number) => void;
   readonly backoff: BackoffBounds;
   /** In [0, 1), as Math.random. */
@@ -90,7 +93,10 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
 
   async function attempt(key: string): Promise<number | undefined> {
     try {
-      const { againAfterMs, failure } = await options.pass(key);
+      const { againAfterMs, failure } = await options.pass(key, () => {
+        appointments.cancel(key);
+        wantedAgain.delete(key);
+      });
       if (failure !== undefined) return retry(key, failure, againAfterMs);
       failures.delete(key);
       return againAfterMs;

@@ -156,11 +156,11 @@ function newQueue(
     random,
     concurrency: options.concurrency ?? defaultConcurrency,
     backoff: { firstMs: 500, maximumMs: 60_000 },
-    async pass(key) {
+    async pass(key, looks) {
       const startedMs = clock.nowMs();
       let succeeded = false;
       try {
-        const result = await pass(key);
+        const result = await pass(key, looks);
         succeeded = result.failure === undefined;
         return result;
       } finally {

@@ -2,7 +2,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import { awaitsFinalizer } from '../../api/flagger.ts';
 import { conditionOf, type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale, joinFailures, unlessLasting } from '../failure.ts';
-import type { PassResult } from '../work-queue.ts';
+import type { Pass, PassResult } from '../work-queue.ts';
 import { report, reportUndecided } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
@@ -28,7 +28,7 @@ type Round =
  * One pass over one Canary: observe, decide, write the intent, act, write the status; repeated until nothing is left to do. What failed is
  * reported and retried with back-off, and blocks only what depends on it. Throws, after reporting it, an error that let nothing be done.
  */
-export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<PassResult> {
+export function createCanaryPass(parts: CanaryParts): Pass {
   const failures = createFailures(parts);
   // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
   const finalized = new Map<string, string | undefined>();
@@ -36,10 +36,12 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   const pace = createWritePace(parts.clock);
   const waits = createWaits(parts);
 
-  async function pass(key: string): Promise<PassResult> {
+  async function pass(key: string, looks: () => void): Promise<PassResult> {
     let staleBefore = false;
     let failure: Failure | undefined;
     for (let round = 0; round < maximumRounds; round += 1) {
+      // What a round writes asks for the Canary, too: the next round sees that, and no other pass has to.
+      looks();
       const object = parts.canaries.get(key);
       if (!object || isOver(key, object)) return end(key, object);
       const result = await guarded(key, object);

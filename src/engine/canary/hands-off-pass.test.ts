@@ -30,7 +30,7 @@ function world() {
     passed.push(key);
     return { againAfterMs: undefined };
   });
-  return { clock, flagger, told, passed, look: () => pass('shop/web') };
+  return { clock, flagger, told, passed, look: () => pass('shop/web', () => undefined) };
 }
 
 test('a wait to see whether Flagger runs is told once it has lasted, with its cause, and ends by itself', async () => {

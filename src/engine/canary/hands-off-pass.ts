@@ -5,15 +5,13 @@ import { conditionOf, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { isStale } from '../failure.ts';
 import { withCondition } from '../status-patch.ts';
-import type { PassResult } from '../work-queue.ts';
+import type { Pass, PassResult } from '../work-queue.ts';
 import type { CanaryParts } from './context/context.ts';
 import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
 import { observe, watchWaitMs } from './observe/observe.ts';
 import { describeAction } from './perform/action-text.ts';
 import { canaryInForce } from './status/spec-in-force.ts';
 import { writeStatus } from './status/status.ts';
-
-type Pass = (key: string) => Promise<PassResult>;
 
 /**
  * A pass over a Canary that only logs what would be done next, once per change (`--shadow`, design section 2.5). What comes after that step
@@ -95,14 +93,14 @@ export function deferToFlagger(
     return { againAfterMs: unknownAgainMs };
   }
 
-  return async (key) => {
+  return async (key, looks) => {
     const object = parts.canaries.get(key);
     const controller = object && parts.flagger.actsOn(object.metadata.namespace ?? '');
     if (object && controller === unknownController) return waitToSee(key, object);
     unknownSinceMs.delete(key);
     if (!object || controller === undefined) {
       reported.delete(key);
-      return pass(key);
+      return pass(key, looks);
     }
     const message = `${controller}; Holdfast writes nothing until it is scaled to zero`;
     await writeFlaggerCondition(parts, object as Canary, message);
