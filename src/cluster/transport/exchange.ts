@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { systemWords } from '../../api/system-words.ts';
 import { retryAfterMs } from '../../api/time.ts';
@@ -25,7 +26,7 @@ export interface ExchangeSettings {
 /** The raw head of an answer with status < 300; its body is still to be read. */
 interface OpenAnswer {
   readonly status: number;
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: Readable;
 }
 
 /** Sends one request and returns when the head of a good answer has come. Throws ApiError for everything else. */
@@ -117,15 +118,20 @@ export function networkError(
   });
 }
 
-async function readText(body: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<string> {
+/** By events: most answers are one chunk, of which an iterator makes ten promises. */
+function readText(body: Readable, maximumBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maximumBytes) throw localError('badAnswer', `the answer is larger than ${maximumBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  return new Promise((resolve, reject) => {
+    body.on('data', (chunk: Uint8Array) => {
+      size += chunk.length;
+      if (size <= maximumBytes) chunks.push(chunk);
+      else body.destroy(localError('badAnswer', `the answer is larger than ${maximumBytes} bytes`));
+    });
+    body.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    body.on('error', reject);
+    body.on('close', () => reject(new Error('the connection closed before the end of the answer')));
+  });
 }
 
 function headersOf(request: ApiRequest, settings: ExchangeSettings): Record<string, string> {
