@@ -101,7 +101,7 @@ export function useBed(): BedClient {
     startLoad: (options) => startLoad({ envoyUrl: bed.envoyUrl, ...options }),
     queryPrometheus: (query) => queryPrometheus(bed.prometheusUrl, query),
     auditedRequests: ({ user, userAgent }) =>
-      readAuditLog(bed.auditLogPath).filter(
+      readAuditLog(bed.auditLogPath, user ?? userAgent).filter(
         (request) =>
           (user === undefined || request.user.username === user) &&
           (userAgent === undefined || request.userAgent.startsWith(userAgent)),
@@ -183,9 +183,10 @@ async function queryPrometheus(base: string, query: string): Promise<readonly Pr
   return answer.data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
 }
 
-/** All of it, but for the line that is being written at this moment. */
-export function readAuditLog(path: string): readonly AuditedRequest[] {
+/** All requests whose line holds this text, but for the line that is being written at this moment. */
+export function readAuditLog(path: string, text = ''): readonly AuditedRequest[] {
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  const requests = lines.map((line) => JSON.parse(line) as AuditedRequest);
+  // At the end of a run the log has tens of thousands of lines, of which a test means a few hundred.
+  const requests = lines.flatMap((line) => (line.includes(text) ? [JSON.parse(line) as AuditedRequest] : []));
   return requests.filter(({ verb, stage }) => verb !== 'watch' || stage === 'ResponseStarted');
 }

@@ -10,7 +10,7 @@ const mostWrites = 45;
  */
 export function writeStorms(auditLogPath: string): readonly string[] {
   const timesOf = new Map<string, number[]>();
-  for (const request of readAuditLog(auditLogPath).filter(isWriteOfHoldfast)) {
+  for (const request of readAuditLog(auditLogPath, 'holdfast').filter(isWriteOfHoldfast)) {
     const { resource, subresource, namespace, name } = request.objectRef ?? {};
     const key = `${request.verb} ${[resource, subresource].filter(Boolean).join('/')} ${namespace}/${name}`;
     const times = timesOf.get(key) ?? [];
