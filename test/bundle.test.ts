@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Metafile } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundledPackages } from '../scripts/bundle/packages.mjs';
+import { type BuiltProgram, buildProgram } from './sandbox/built-program.ts';
 
 interface Component {
   readonly 'bom-ref': string;
@@ -24,20 +23,18 @@ interface Bill {
 /** Of JavaScript in the image. A package that is bundled whole by mistake takes more than what is left. */
 const mostBytes = 4_850_000;
 
-let folder = '';
+let program: BuiltProgram;
 /** What is in each file, which its source map knows, whatever the build wrote about it. */
 const sources = new Map<string, readonly string[]>();
 
-const built = (name: string) => readFile(join(folder, 'dist', name), 'utf8');
+const built = (name: string) => readFile(join(program.folder, 'dist', name), 'utf8');
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'holdfast-bundle-test-'));
-  const build = join(import.meta.dirname, '../scripts/build.mjs');
-  await promisify(execFile)(process.execPath, [build, join(folder, 'dist')]);
-  for (const name of await readdir(join(folder, 'dist'), { recursive: true }))
+  program = await buildProgram();
+  for (const name of await readdir(join(program.folder, 'dist'), { recursive: true }))
     if (name.endsWith('.map')) sources.set(name.replace(/\.map$/, ''), sourcesIn(await built(name)));
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => program.remove());
 
 /** Paths from the root of the repository. */
 function sourcesIn(map: string): string[] {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { assembleImage, image, inImage } from '../image.ts';
+import { type BuiltProgram, buildProgram } from '../sandbox/built-program.ts';
 import { canary, createSource, deployment, startBed, waitForPhase } from '../sandbox/holdfast-bed.ts';
 import { programs } from './programs.ts';
 
@@ -15,6 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), 'holdfast-image-'));
 const root = join(folder, 'image');
 const run = promisify(execFile);
 const buildMs = 120_000;
+let built: BuiltProgram;
 
 const readOnly = join(folder, 'read-only');
 const data = join(folder, 'data');
@@ -27,13 +29,16 @@ async function output(...words: string[]): Promise<string> {
 }
 
 beforeAll(async () => {
-  await run(process.execPath, [join(source, 'scripts/build.mjs'), join(folder, 'source/dist')]);
-  copyFileSync(join(source, 'LICENSE'), join(folder, 'source/LICENSE'));
-  await assembleImage(root, join(folder, 'source'), programs);
+  built = await buildProgram();
+  copyFileSync(join(source, 'LICENSE'), join(built.folder, 'LICENSE'));
+  await assembleImage(root, built.folder, programs);
   mkdirSync(readOnly);
   mkdirSync(data);
 }, buildMs);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await built.remove();
+});
 
 it('holds the programs that it needs, and no shell', () => {
   const files = readdirSync(root, { recursive: true, withFileTypes: true })
@@ -45,7 +50,7 @@ it('holds the programs that it needs, and no shell', () => {
   ]);
   expect(files.filter((file) => file.startsWith('/app/')).sort()).toEqual([
     ...['/app/LICENSE', '/app/THIRD_PARTY_NOTICES.txt', '/app/main.js'],
-    ...readdirSync(join(folder, 'source/dist/parts')).flatMap((name) =>
+    ...readdirSync(join(built.folder, 'dist/parts')).flatMap((name) =>
       name.endsWith('.map') ? [] : [`/app/parts/${name}`],
     ),
     '/app/sbom.cdx.json',

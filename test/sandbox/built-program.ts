@@ -39,8 +39,9 @@ const current: Build = {
   into: (folder) => promisify(execFile)(process.execPath, [script, folder]),
 };
 
-/** The folder with the program, which is built by the file of a run that asks first; the others wait for it. */
+/** The folder with the program: what `npm test` built for all suites, or what the file of a run builds that asks first; the others wait for it. */
 async function builtOnce({ name, into }: Build): Promise<string> {
+  if (name === current.name && process.env.HOLDFAST_TEST_PROGRAM) return process.env.HOLDFAST_TEST_PROGRAM;
   const place = join(process.env[runFolderVariable] ?? '', `program-${name}`);
   const built = join(place, 'dist');
   const isFirst = await mkdir(place).then(
