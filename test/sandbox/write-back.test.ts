@@ -29,8 +29,8 @@ beforeEach(async () => {
 afterEach(() => bed.close());
 
 async function refs(prefix: string): Promise<string[]> {
-  const listed = await git(bed.repository, ['for-each-ref', '--format=%(refname) %(objectname)', prefix]);
-  return listed === '' ? [] : listed.split('\n');
+  const found = [...readRefs(bed.repository)].filter(([name]) => name.startsWith(prefix));
+  return found.map(([name, commit]) => `${name} ${commit}`);
 }
 
 const primaryPods = () => podUids(bed, /^web-primary-/);

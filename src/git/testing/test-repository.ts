@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 /** A working copy and the bare repository the server offers, both driven by the real git. */
@@ -14,13 +25,22 @@ export interface TestRepository {
   forcePush(branch?: string): void;
 }
 
-/** Makes `<root>/<name>.git` and a working copy `<root>/<name>`. */
+/** What git makes of an empty folder; it may have been made where a test has removed it since. */
+let empty = '';
+
+/**
+ * Makes `<root>/<name>.git` and a working copy `<root>/<name>`. A start of git is dearer than most of what is tested: a process of many files is
+ * large, and is copied for it. So none is started here, one for a commit, and that is pushed by its ref alone: both have the same objects.
+ */
 export function createTestRepository(root: string, name: string): TestRepository {
   const work = join(root, name);
   const served = join(root, `${name}.git`);
-  run(root, ['init', '-q', '--bare', '-b', 'main', '--template=', served]);
+  if (!existsSync(empty)) {
+    empty = mkdtempSync(join(tmpdir(), 'holdfast-empty-repository-'));
+    git(empty, ['init', '-q', '--bare', '-b', 'main', '--template=']);
+  }
+  cpSync(empty, served, { recursive: true });
   mkdirSync(join(served, 'hooks'));
-  // Starts of git would be most of the time of many tests. So it starts once here, and a commit is pushed by its ref alone: both have the same objects.
   cpSync(served, join(work, '.git'), { recursive: true });
   rmSync(join(served, 'objects'), { recursive: true });
   symlinkSync(join(work, '.git', 'objects'), join(served, 'objects'));
@@ -28,21 +48,19 @@ export function createTestRepository(root: string, name: string): TestRepository
     join(work, '.git', 'config'),
     `[core]\n\trepositoryformatversion = 0\n\tbare = false\n[maintenance]\n\tauto = false\n[remote "origin"]\n\turl = ${served}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`,
   );
-  const git = (...args: string[]) => run(work, args);
   return {
-    git,
-    bare: (...args) => run(served, args),
+    git: (...args) => git(work, args),
+    bare: (...args) => git(served, args),
     commit(files, message = 'Change', branch = 'main') {
       for (const [path, content] of Object.entries(files)) put(join(work, path), content);
-      git('add', '-A');
-      git('commit', '-q', '--allow-empty', '-m', message);
+      run(work, 'sh', ['-c', 'git add -A && git commit -q --allow-empty -m "$1"', 'sh', message]);
       const commit = headOf(join(work, '.git'));
       point(join(served, 'refs', 'heads', branch), commit);
       point(join(work, '.git', 'refs', 'remotes', 'origin', branch), commit);
       return commit;
     },
     forcePush: (branch = 'main') => {
-      git('push', '-q', '--force', 'origin', `HEAD:refs/heads/${branch}`);
+      git(work, ['push', '-q', '--force', 'origin', `HEAD:refs/heads/${branch}`]);
     },
   };
 }
@@ -66,7 +84,9 @@ function put(file: string, content: string | Buffer | null): void {
   writeFileSync(file, content);
 }
 
-function run(cwd: string, args: readonly string[]): string {
+const git = (cwd: string, args: readonly string[]) => run(cwd, 'git', args);
+
+function run(cwd: string, program: string, args: readonly string[]): string {
   const identity = { NAME: 'Ada Tester', EMAIL: 'ada@example.com' };
   const env = {
     PATH: process.env.PATH ?? '',
@@ -79,7 +99,7 @@ function run(cwd: string, args: readonly string[]): string {
     GIT_COMMITTER_DATE: '2026-11-01T10:00:00Z',
     GIT_AUTHOR_DATE: '2026-11-01T10:00:00Z',
   };
-  return execFileSync('git', args, {
+  return execFileSync(program, args, {
     cwd,
     env,
     encoding: 'utf8',
