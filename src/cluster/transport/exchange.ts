@@ -118,7 +118,7 @@ export function networkError(
   });
 }
 
-/** By events: most answers are one chunk, of which an iterator makes ten promises. */
+/** By events: most answers are one chunk, for which an iterator is dear. */
 function readText(body: Readable, maximumBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
