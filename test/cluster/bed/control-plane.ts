@@ -132,10 +132,8 @@ function controllerManagerFlags(kubeconfig: string, serviceAccountKey: string): 
     '--kube-api-burst=400',
     '--concurrent-deployment-syncs=10',
     '--horizontal-pod-autoscaler-sync-period=2s',
-    // Of all programs of the bed only Knative reads Endpoints; the others read EndpointSlices, which are written sooner.
+    // Of all programs of the bed only Knative reads Endpoints; the others read EndpointSlices, which are written at once.
     '--endpoint-updates-batch-period=2s',
-    // Pods of a rollout become ready within moments: one write for them instead of one for each, and for Contour and Envoy as well.
-    '--endpointslice-updates-batch-period=200ms',
   ];
 }
 
