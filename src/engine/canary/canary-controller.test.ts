@@ -17,10 +17,11 @@ function canaryNamed(name: string, more: Partial<KubernetesObject> = {}): Kubern
 
 type Listener = (object: KubernetesObject | undefined) => void;
 
-/** A controller of these Canaries whose passes never begin. */
+/** A controller of these Canaries whose passes begin as its clock moves on. */
 function world(canaries: readonly KubernetesObject[]) {
   const watched: string[] = [];
-  const seen = { routers: 0 };
+  const seen = { routers: 0, passes: 0 };
+  const clock = createVirtualClock();
   const store = createStore();
   for (const canary of canaries) store.upsert(canary);
   let version = 0;
@@ -34,8 +35,12 @@ function world(canaries: readonly KubernetesObject[]) {
     },
   };
   const controller = createCanaryController({
-    clock: createVirtualClock(),
+    clock,
     random: () => 1,
+    log: { info() {}, warn() {} },
+    onPass() {
+      seen.passes += 1;
+    },
     canaries: set,
     isShadow: true,
     openWatch({ kind }: WatchQuery) {
@@ -54,6 +59,7 @@ function world(canaries: readonly KubernetesObject[]) {
   } as unknown as Parameters<typeof createCanaryController>[0]);
   controller.start();
   return {
+    clock,
     watched,
     seen,
     change(canary: KubernetesObject) {
@@ -103,4 +109,18 @@ test('a pod that changes has no Canary looked at but that of its workload, howev
   for (let index = 0; index < 100; index += 1) changePod(podOf(`web-${index}-primary-6d5b2448f9`));
 
   expect(looks).toBe(before);
+});
+
+test('what changes within a tenth of a second is looked at once, and nothing waits longer', async () => {
+  const { change, clock, seen } = world([canaryNamed('web')]);
+  await clock.advance(1_000);
+  const before = seen.passes;
+
+  for (let failedChecks = 1; failedChecks <= 9; failedChecks += 1) {
+    change(canaryNamed('web', { status: { failedChecks } }));
+    await clock.advance(11);
+  }
+  await clock.advance(1);
+
+  expect(seen.passes - before).toBe(1);
 });

@@ -8,6 +8,7 @@ import { failureOf } from '../failure.ts';
 import { createWorkQueue, type WorkQueue } from '../work-queue.ts';
 import { anyChange, keyIn, keysOfCanary, keysOfObject, mayName } from './affected.ts';
 import { createCanaryPass } from './canary-pass.ts';
+import { gatherMs } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { type NamespaceView, type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
 import { createAfterRevert, createLostRecords, type Reproduced } from './context/reproduction.ts';
@@ -47,8 +48,6 @@ export interface CanaryController {
 }
 
 const defaultConcurrency = 8;
-/** Bursts of watch events become one pass. */
-const gatherMs = 20;
 
 /** Does nothing before `start`. */
 export function createCanaryController(options: CanaryControllerOptions): CanaryController {

@@ -25,11 +25,17 @@ import { specNotices } from './status/spec-notices.ts';
 import { isReported } from './status/status.ts';
 import type { Contention, Pause, Written } from './write-pace.ts';
 
+/**
+ * Watch events of this time become one round, and after a status alone the next one waits as long: pods that become ready one after the other
+ * are told of at once.
+ */
+export const gatherMs = 100;
+
 /** How a round ended. */
 interface RoundEnd {
   /** As written last. */
   readonly canary: Canary;
-  /** Something was written, be it the status: look again at once. */
+  /** Something was written but the status, or may have changed: look again at once. */
   readonly again: boolean;
   /** Look again after this time; undefined: only when something changes. */
   readonly afterMs?: number | undefined;
@@ -157,11 +163,12 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
   const deletionMs = deletionFreshMsOf(canary);
   const pauseMs = soonest(before.paused.endsInMs, before.contention?.endsInMs);
   const calmsInMs = memoryOf(parts, canary).calmsInMs(parts.clock.nowMs());
-  const afterMs = soonest(wakeAfterMs, observation.againMs, deletionMs, pauseMs, calmsInMs);
+  const toldMs = saved && gatherMs;
+  const afterMs = soonest(wakeAfterMs, observation.againMs, deletionMs, pauseMs, calmsInMs, toldMs);
   const wrote = acted.written.map(({ action, objects }) => {
     return { type: action.type, what: describeAction(action, inPlace), objects };
   });
-  const again = wrote.length > 0 || intent.written !== undefined || saved !== undefined;
+  const again = wrote.length > 0 || intent.written !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote, failure, failedAt };
 }
 
