@@ -62,7 +62,7 @@ function routeServes(host: string): Promise<unknown> {
 /** A load until so many were answered. */
 async function loadOf(host: string, requestsPerSecond: number, requests: number) {
   const load = bed.startLoad({ hostHeader: host, requestsPerSecond });
-  await waitFor(async () => load.current().requests >= requests, {
+  await waitFor(async () => (await load.current()).requests >= requests, {
     timeoutMs: 120_000,
     what: `${requests} answers of ${host}`,
   });
@@ -206,7 +206,7 @@ describe('traffic through Envoy', () => {
   test('a rolling update under load fails no request', async () => {
     const load = bed.startLoad({ hostHeader: host, requestsPerSecond: 50 });
     await bed.apply([deployment({ name: 'one', image: 'app:v3', replicas: 2 })], namespace);
-    const look = async () => (load.current().byVersion.v3 ?? 0) > 50;
+    const look = async () => ((await load.current()).byVersion.v3 ?? 0) > 50;
     await waitFor(look, { timeoutMs: 120_000, what: 'v3 answers' });
     const left = async () => (await pods(namespace, 'one')).length === 2;
     await waitFor(left, { timeoutMs: 120_000, what: 'the old pods are gone' });

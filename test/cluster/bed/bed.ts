@@ -9,6 +9,7 @@ import { gateway } from './gateway.ts';
 import { startGitServer } from './git-server.ts';
 import { type GatewayPrograms, startIngress } from './ingress.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
+import { startLoadServer } from './load-server.ts';
 import { createObjects } from './objects.ts';
 import { createPrograms } from './program.ts';
 import { startPrometheus } from './prometheus.ts';
@@ -23,6 +24,8 @@ export interface BedAddresses {
   readonly adminToken: string;
   readonly kubectlPath: string;
   readonly envoyUrl: string;
+  /** Where loads are asked for; see load-server.ts. */
+  readonly loadUrl: string;
   /** Programs of which a suite may start more; see own-gateway.ts. */
   readonly gatewayPrograms: GatewayPrograms;
   /** Folder of the forge's program; see gitea.ts. */
@@ -81,6 +84,8 @@ export async function startBed(tools: Tools): Promise<Bed> {
     const access = { server: addresses.apiServer, ca, token: tokens.kubelet, userAgent: 'bed-kubelet' };
     const client = createApiClient(access);
     const targetsPath = join(scrapeTargetsDir, 'pods.json');
+    const loads = await startLoadServer();
+    stops.push(loads.stop);
     const following = new AbortController();
     const targets = followScrapeTargets(client, targetsPath, following.signal);
     stops.push(() => {
@@ -119,6 +124,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
         adminToken: tokens.admin,
         kubectlPath: tools.kubectl,
         envoyUrl: addresses.envoy,
+        loadUrl: loads.url,
         gatewayPrograms: { contour: tools.contour, envoy: tools.envoy },
         giteaFolder: tools.gitea,
         flaggerFolder: tools.flagger,

@@ -7,7 +7,8 @@ import { accountToken } from './access.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import type { BedAddresses } from './bed.ts';
 import { createGitRepo, type GitRepo } from './git-repo.ts';
-import { type Load, type LoadOptions, startLoad } from './load.ts';
+import type { Load, LoadOptions } from './load.ts';
+import { askForLoad } from './load-server.ts';
 import { createObjects, type Objects } from './objects.ts';
 
 /** The running bed as a test uses it. */
@@ -98,7 +99,7 @@ export function useBed(): BedClient {
       await Promise.all(deletions);
     },
     createGitRepo: (name) => createGitRepo(bed.gitRoot, bed.gitBaseUrl, name),
-    startLoad: (options) => startLoad({ envoyUrl: bed.envoyUrl, ...options }),
+    startLoad: (options) => askForLoad(bed.loadUrl, { envoyUrl: bed.envoyUrl, ...options }),
     queryPrometheus: (query) => queryPrometheus(bed.prometheusUrl, query),
     auditedRequests: ({ user, userAgent }) =>
       readAuditLog(bed.auditLogPath, user ?? userAgent).filter(

@@ -42,7 +42,7 @@ export interface LoadResult {
 /** A load at work. */
 export interface Load {
   /** What has been seen up to now. */
-  current(): LoadResult;
+  current(): Promise<LoadResult>;
   /** Sends nothing more, waits for the open requests and returns everything seen. */
   stop(): Promise<LoadResult>;
 }
@@ -93,7 +93,7 @@ export function startLoad(options: LoadOptions): Load {
   };
   // No oftener than there is something to send: a hundred looks a second cost more than half of what 25 requests do.
   const tickMs = Math.max(SHORTEST_TICK_MS, 1000 / options.requestsPerSecond);
-  const timer = setInterval(() => {
+  const look = () => {
     const elapsedMs = performance.now() - startedAt;
     const due = Math.floor((elapsedMs * options.requestsPerSecond) / 1000);
     while (turn < due) {
@@ -106,9 +106,16 @@ export function startLoad(options: LoadOptions): Load {
       const one = sendOne().finally(() => open.delete(one));
       open.add(one);
     }
-  }, tickMs);
+    timer = next();
+  };
+  /** Loads of one process send at the same moments; timers are a millisecond early now and then. */
+  const next = () => {
+    const nowMs = performance.now();
+    return setTimeout(look, (Math.round(nowMs / tickMs) + 1) * tickMs - nowMs);
+  };
+  let timer = next();
 
-  const current = (): LoadResult => ({
+  const current = async (): Promise<LoadResult> => ({
     requests: answered,
     failed: failures.length,
     byVersion: { ...byVersion },
@@ -118,7 +125,7 @@ export function startLoad(options: LoadOptions): Load {
     pods: new Set(pods),
   });
   const stop = async () => {
-    clearInterval(timer);
+    clearTimeout(timer);
     await Promise.all(open);
     agent.destroy();
     return current();

@@ -14,7 +14,7 @@ export function untilStandsStill(
 ): Promise<LoadResult> {
   let last: { readonly value: number; readonly requests: number } | undefined;
   const look = async () => {
-    const seen = load.current();
+    const seen = await load.current();
     const value = count(seen);
     if (last?.value !== value) last = { value, requests: seen.requests };
     return seen.requests - last.requests >= ANSWERS_IN_A_ROW && seen;

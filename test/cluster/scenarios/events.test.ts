@@ -73,7 +73,7 @@ describe.concurrent('under constant traffic', () => {
     const load = shop.startLoad();
     const commit = await shop.release('v2');
     await shop.until('10 %', (status) => status.canaryWeight === 10);
-    const before = load.current();
+    const before = await load.current();
     await bed.kubectl(['-n', 'scaled-away', 'scale', 'deployment', 'podinfo', '--replicas=0']);
     await shop.until('no share for what is gone', ({ canaryWeight = 0 }) => canaryWeight === 0);
     const moved = await untilStandsStill(load, 'no request fails', ({ failed }) => failed);

@@ -57,8 +57,8 @@ describe.concurrent('every provider and strategy', () => {
     const others = shop.startLoad();
     await shop.release('v2');
     await shop.until('waiting for promotion', isBeforePromotion);
-    const outside = others.current();
-    const inside = insiders.current();
+    const outside = await others.current();
+    const inside = await insiders.current();
     hooks.answer('by-header', 200);
     await shop.until('v2 succeeded', (status) => status.phase === 'Succeeded' && !status.run);
     const all = [await insiders.stop(), await others.stop()];

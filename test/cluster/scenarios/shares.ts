@@ -61,8 +61,8 @@ export async function reachesByHeader(shop: Shop, hooks: HookServer): Promise<vo
   const others = shop.startLoad();
   const commit = await shop.release('v2');
   await shop.until('waiting for promotion', ({ phase }) => phase === 'WaitingPromotion');
-  const inside = insiders.current();
-  const outside = others.current();
+  const inside = await insiders.current();
+  const outside = await others.current();
   hooks.answer(shop.namespace, 200);
   await shop.until('v2 succeeded', ({ lastPromotedCommit, run }) => lastPromotedCommit === commit && !run);
   const all = [await insiders.stop(), await others.stop()];
@@ -100,9 +100,9 @@ export async function dividesByShares(
     const load = bed.startLoad({ hostHeader, requestsPerSecond: PER_SECOND, envoyUrl: url });
     let off = Number.POSITIVE_INFINITY;
     for (const { answers, points } of samples) {
-      const all = async () => load.current().requests >= answers;
+      const all = async () => (await load.current()).requests >= answers;
       await waitFor(all, { timeoutMs: 60_000, what: `${answers} answers to ${hostHeader}` });
-      const { byVersion, requests } = load.current();
+      const { byVersion, requests } = await load.current();
       off = (100 * (byVersion.v2 ?? 0)) / requests - weight;
       if (Math.abs(off) <= points) break;
     }

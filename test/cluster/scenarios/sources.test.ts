@@ -159,8 +159,8 @@ describe.concurrent('Sources on a real API server', () => {
       describe: () => bed.readObject('Source', namespace, 'shop'),
     });
     // The Source applies the target from now on; it is looked at a while longer.
-    const { requests } = load.current();
-    await waitFor(async () => load.current().requests > requests + 75, {
+    const { requests } = await load.current();
+    await waitFor(async () => (await load.current()).requests > requests + 75, {
       timeoutMs: 120_000,
       what: 'more answers',
     });

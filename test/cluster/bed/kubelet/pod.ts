@@ -31,7 +31,8 @@ export interface RunningPod {
   kill(): Promise<void>;
 }
 
-const STATUS_DELAY_MS = 20;
+/** What starts and becomes ready within this time is written once. */
+const STATUS_DELAY_MS = 100;
 const RETRY_MS = 200;
 
 /** Starts the containers of a pod on `address` and keeps its status in the API true. */

@@ -20,32 +20,40 @@ export interface Probe {
 }
 
 const DEFAULT_PERIOD_SECONDS = 10;
-const FAST_PERIOD_MS = 1_000;
+const READY_PERIOD_MS = 3_000;
 const UNDECIDED_PERIOD_MS = 250;
+/** Most programs answer within this time of their start. */
+const FIRST_PAUSE_MS = 25;
 /** A machine that is busy for a second is no pod that is ill: nothing on the bed answers a probe late on purpose. */
 const SHORTEST_TIMEOUT_MS = 10_000;
 
-/** How often a probe is made: until the first success, and then. */
+/** How often a probe is made: until the first success after a pause that doubles with each try, and then. */
 interface Pace {
   readonly firstMs: number;
+  readonly longestMs: number;
   readonly thenMs: number;
 }
 
-/** The spec's period, with two exceptions that keep tests short: 10 s, the API server's default, counts as 1 s; four times a second until the first success. */
+/**
+ * Until the first success four times a second, and oftener at first; then every 3 s, as nothing on the bed stops being ready before it ends, or at
+ * the spec's period where that is longer. 10 s, the API server's default, is not.
+ */
 export function readinessPace({ periodSeconds = DEFAULT_PERIOD_SECONDS }: Probe): Pace {
-  const thenMs = periodSeconds === DEFAULT_PERIOD_SECONDS ? FAST_PERIOD_MS : periodSeconds * 1000;
-  return { firstMs: Math.min(thenMs, UNDECIDED_PERIOD_MS), thenMs };
+  const periodMs = periodSeconds === DEFAULT_PERIOD_SECONDS ? 0 : periodSeconds * 1000;
+  const thenMs = Math.max(READY_PERIOD_MS, periodMs);
+  return { firstMs: FIRST_PAUSE_MS, longestMs: UNDECIDED_PERIOD_MS, thenMs };
 }
 
 /** The spec's period: a program that is still starting on a busy machine must not be ended for it. */
 export function livenessPace({ periodSeconds = DEFAULT_PERIOD_SECONDS }: Probe): Pace {
-  return { firstMs: periodSeconds * 1000, thenMs: periodSeconds * 1000 };
+  const periodMs = periodSeconds * 1000;
+  return { firstMs: periodMs, longestMs: periodMs, thenMs: periodMs };
 }
 
 /** Probes until `signal` aborts and reports every change of the verdict. */
 export function watchProbe(
   probe: Probe,
-  { firstMs, thenMs }: Pace,
+  { firstMs, longestMs, thenMs }: Pace,
   { container, address }: { readonly container: Container; readonly address: string },
   report: (passes: boolean) => void,
   signal: AbortSignal,
@@ -53,6 +61,7 @@ export function watchProbe(
   let verdict: boolean | undefined;
   let streak = 0;
   let last: boolean | undefined;
+  let pauseMs = firstMs;
   const round = async () => {
     if (signal.aborted) return;
     const passes = await probeOnce(probe, container, address);
@@ -64,14 +73,15 @@ export function watchProbe(
       verdict = passes;
       report(passes);
     }
-    schedule(verdict === true ? thenMs : firstMs);
+    schedule(verdict === true ? thenMs : pauseMs);
+    pauseMs = Math.min(2 * pauseMs, longestMs);
   };
   let timer: NodeJS.Timeout | undefined;
   const schedule = (delayMs: number) => {
     timer = setTimeout(() => void round(), delayMs);
   };
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
-  schedule((probe.initialDelaySeconds ?? 0) * 1000 + 20);
+  schedule((probe.initialDelaySeconds ?? 0) * 1000 + FIRST_PAUSE_MS);
 }
 
 /** One try; probes of other kinds (exec, grpc) pass, because the bed's processes have nothing to answer them with. */
