@@ -29,6 +29,8 @@ export interface GatewaySettings {
   readonly healthPort: number;
   readonly statsPort: number;
   readonly xdsPort: number;
+  /** Threads of Envoy that take requests. */
+  readonly workers: number;
   /** Further flags of Contour. */
   readonly flags: readonly string[];
 }
@@ -57,6 +59,8 @@ export async function startIngress(
     healthPort: addresses.contourHealthPort,
     statsPort: addresses.envoyStatsPort,
     xdsPort: addresses.contourXdsPort,
+    // Each thread is woken for its part of the requests that come together.
+    workers: 1,
     flags: [`--envoy-service-http-port=${new URL(addresses.envoy).port}`],
   });
 }
@@ -92,7 +96,8 @@ export async function startGateway(
     '--file-flush-interval-msec',
     '500',
   ];
-  const envoy = programs.start(`envoy${name}`, paths.envoy, [...envoyArgs, '--concurrency', '2']);
+  const workers = ['--concurrency', String(settings.workers)];
+  const envoy = programs.start(`envoy${name}`, paths.envoy, [...envoyArgs, ...workers]);
   await waitForAnswer(envoy, `http://127.0.0.1:${settings.statsPort}/ready`, START_MS);
   return { contour };
 }

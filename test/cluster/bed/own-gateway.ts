@@ -54,6 +54,7 @@ export async function startOwnGateway(
     healthPort: first + 2,
     statsPort: first + 3,
     xdsPort: first + 4,
+    workers: 2,
     flags: servesAll ? [] : [`--watch-namespaces=${namespace}`],
   });
   return {
