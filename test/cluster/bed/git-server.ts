@@ -6,6 +6,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { listen } from '../../../sandbox/listening.ts';
 import {
   countRequest,
   type GitFault,
@@ -50,13 +51,8 @@ export async function startGitServer(root: string, host: string, port: number): 
       : serve(backend, repositoryOf(url.pathname.split('.git/')[0]?.slice(1) ?? ''), url, request, response);
     answer.catch(() => response.destroy());
   });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
-  const stop = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  return { port: (server.address() as AddressInfo).port, stop };
+  const { close } = await listen(server, { host, port });
+  return { port: (server.address() as AddressInfo).port, stop: close };
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { listen } from '../../../sandbox/listening.ts';
 import { type Load, type LoadOptions, type LoadResult, startLoad } from './load.ts';
 
 /** Sends the loads of all tests. */
@@ -38,12 +38,11 @@ export async function startLoadServer(): Promise<LoadServer> {
   const server = createServer((request, response) => {
     respond(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { url, close } = await listen(server, {});
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     stop: async () => {
-      server.close();
-      server.closeAllConnections();
+      await close();
       await Promise.all([...loads.values()].map((load) => load.stop()));
     },
   };
