@@ -119,13 +119,13 @@ const checks = [
 const building = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
 if (wanted('check')) await Promise.all(checks.map((check) => step(...check)));
 const built = await building;
-if (built && wanted('unit')) suite('unit');
+// On what users have; `programs` on the oldest Node that does, where this machine has it.
+const node = ['unit', 'sandbox', 'cluster'].some(wanted) ? await nodeOfImage() : process.execPath;
+if (built && wanted('unit')) suite('unit', { node });
 if (built && wanted('programs')) {
   if (hasGo() || process.env.CI === 'true') suite('programs');
   else console.log('\n== programs: not run, since Go is not installed');
 }
-// The others on what users have; those above on the oldest Node that does, where this machine has it.
-const node = ['sandbox', 'cluster'].some(wanted) ? await nodeOfImage() : process.execPath;
 if (built && wanted('sandbox')) suite('sandbox', { node });
 if (built && wanted('cluster')) suite('cluster', { node, around: [join(root, 'scripts/bed-run.mjs')] });
 
