@@ -66,6 +66,12 @@ it('a start reads the table of commands, and nothing that a single one needs', a
   expect(ours.sort()).toEqual(['package.json', 'src/cli/commands.ts', 'src/main.ts']);
 });
 
+it("a start does not load Node's own fetch, as an import of node:http would", async () => {
+  const importing = [];
+  for (const name of sources.keys()) if (/\bfrom ?"node:http"/.test(await built(name))) importing.push(name);
+  expect(importing).toEqual(['demo.js']);
+});
+
 it('the image has no more JavaScript than its limit', async () => {
   const texts = await Promise.all([...sources.keys()].filter((name) => name !== 'demo.js').map(built));
   expect(texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0)).toBeLessThan(mostBytes);

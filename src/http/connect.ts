@@ -1,4 +1,4 @@
-import { type ClientRequest, request as httpRequest } from 'node:http';
+import type { ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect as openSocket, type Socket } from 'node:net';
 import {
@@ -11,6 +11,7 @@ import {
 } from './address-guard.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { HttpError, toHttpError, tunnelError } from './errors.ts';
+import { request as httpRequest } from './node-http.ts';
 import { acquireSlots, type SlotTable } from './slots.ts';
 import { ciphers } from './tls.ts';
 import type { Connection, ConnectRequest, HttpLimits } from './types.ts';

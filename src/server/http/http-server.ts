@@ -1,12 +1,7 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { objectName } from '../../api/kubernetes.ts';
+import { createServer } from '../../http/node-http.ts';
 
 /** What a handler answers. */
 export interface Answer {
