@@ -2,10 +2,10 @@ const [major = 0] = process.versions.node.split('.').map(Number);
 
 /**
  * V8 makes optimized code four times as late as usual: most of what tests run, they run too seldom for it to pay. A demo takes 3.2 s of processor time
- * with it, and 3.8 s without. The V8 of Node 24 counts calls instead.
+ * with it, and 3.8 s without. The V8 of Node 22 and later counts calls instead.
  */
 const lateOptimization =
-  major < 24
+  major < 22
     ? ['--interrupt-budget=500000']
     : ['--invocation-count-for-maglev=1600', '--invocation-count-for-turbofan=12000'];
 
