@@ -66,7 +66,7 @@ it('a start reads the table of commands, and nothing that a single one needs', a
   expect(ours.sort()).toEqual(['package.json', 'src/cli/commands.ts', 'src/main.ts']);
 });
 
-it("a start does not load Node's own fetch, as an import of node:http would", async () => {
+it('nothing but the demo imports node:http as a module, for which Node 24 loads its own fetch', async () => {
   const importing = [];
   for (const name of sources.keys()) if (/\bfrom ?"node:http"/.test(await built(name))) importing.push(name);
   expect(importing).toEqual(['demo.js']);

@@ -1,6 +1,5 @@
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -19,7 +18,6 @@ import { createRefAnswers, questionOfRefs, type RefAnswers } from './ref-answers
 
 /** git's own `http-backend` behind HTTP, with faults that tests switch on. */
 export interface GitServer {
-  readonly port: number;
   stop(): Promise<void>;
 }
 
@@ -52,7 +50,7 @@ export async function startGitServer(root: string, host: string, port: number): 
     answer.catch(() => response.destroy());
   });
   const { close } = await listen(server, { host, port });
-  return { port: (server.address() as AddressInfo).port, stop: close };
+  return { stop: close };
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
