@@ -146,6 +146,20 @@ describe('a Canary whose target is a Service', () => {
     },
   );
 
+  test('whose canary copy somebody deletes while it is tried gets it again, and that is told', async () => {
+    await startWith();
+    await bed.commit('v2', { 'web.json': service('two') });
+    await eventually('it is tried', async () => Number(statusOf(await bed.canary()).canaryWeight) === 40);
+    await bed.send('DELETE', '/api/v1/namespaces/shop/services/web-canary');
+    await waitForPhase(bed, 'Succeeded');
+
+    expect(await Promise.all(['web-primary', 'web-canary'].map(selected))).toEqual(['two', 'two']);
+    const told = notesOf(bed, 'DriftCorrected');
+    expect(told).toEqual([
+      'put back what others had changed: Service shop/web-canary: was deleted by another client, and is created again',
+    ]);
+  });
+
   test('whose primary copy somebody changes is Drifted with the name of the manager, and is written again by the next release', async () => {
     await startWith();
     await edit('web-primary', { app: 'one', tier: 'none' });

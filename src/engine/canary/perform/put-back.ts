@@ -37,7 +37,11 @@ export async function changeByOthers(
 ): Promise<Tell> {
   const { applied } = context.parts;
   if (!applied.knows(wanted) && !(live && hasMark(live, wanted))) return nothing;
-  if (live) return changeOf(context, wanted, live);
+  return live ? changeOf(context, wanted, live) : deletionOf(context, wanted);
+}
+
+/** Of an object that was written and is not there any more. */
+export function deletionOf(context: ActionContext, wanted: KubernetesObject): Tell {
   return tell(context, wanted, 'was deleted by another client, and is created again');
 }
 

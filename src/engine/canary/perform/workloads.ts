@@ -25,7 +25,7 @@ import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
-import { changeOf, scalingByOthers } from './put-back.ts';
+import { changeOf, deletionOf, scalingByOthers } from './put-back.ts';
 import {
   applyOfSource,
   applyRollout,
@@ -206,11 +206,19 @@ async function applyCanary(
   // A copy is no object of Git's, which would be pruned.
   const isCopy = workloadKind(canary).sides === 'copies';
   if (!isCopy) return applyOfSource(writer, partOfSource(context, objects.workload, target), target);
-  const isChanged = target && world.target?.digest === digest && !coversApplied(target, objects.workload);
-  const tell = isChanged ? await changeOf(context, objects.workload, target) : undefined;
+  const tell = await changeOfCopy(context, digest, objects.workload);
   const wrote = await applyRollout(writer, objects.workload, target);
   if (wrote) tell?.();
   return wrote;
+}
+
+/** What others did to a copy that is tried. One that gets requests was there. */
+async function changeOfCopy(context: ActionContext, digest: string, wanted: KubernetesObject) {
+  const { canary, target, world } = context.observation;
+  const { run, canaryWeight = 0 } = canary.status ?? {};
+  if (!target) return canaryWeight > 0 && run?.digest === digest ? deletionOf(context, wanted) : undefined;
+  const isChanged = world.target?.digest === digest && !coversApplied(target, wanted);
+  return isChanged ? changeOf(context, wanted, target) : undefined;
 }
 
 async function scale(
