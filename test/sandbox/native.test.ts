@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { App } from '../../src/server/app.ts';
 import { imageOf } from '../objects.ts';
 import {
   canary,
@@ -7,6 +8,7 @@ import {
   createSource,
   deployment,
   eventually,
+  notesOf,
   runUntilInitialized,
   statusOf,
   waitForPhase,
@@ -293,23 +295,40 @@ test('config is tried and comes back with its release, to the very ReplicaSet th
   expect([await level(), sets(), statusOf(await live()).updatedReplicas]).toEqual(['trace', 3, 2]);
 });
 
-test('a Service of its own selects the pods of the release that is tried, and nobody without one', async () => {
+/** Whom the Service of the new pods selects. */
+function selected(): Record<string, string> {
+  const found = bed.sandbox.store.get('/services', 'shop', 'web-canary');
+  return (found?.spec as { selector?: Record<string, string> } | undefined)?.selector ?? {};
+}
+
+async function startWithService(): Promise<App> {
+  const withService = { ...spec, service: { port: 80, targetPort: 8080 } };
   await bed.commit('v1', {
     'web.json': web('shop/web:1'),
     'service.json': service,
-    'canary.json': canary({
-      spec: { ...spec, service: { port: 80, targetPort: 8080 } },
-      analysis,
-    }),
+    'canary.json': canary({ spec: withService, analysis }),
   });
-  const app = await runUntilInitialized(bed);
+  return runUntilInitialized(bed);
+}
+
+test('a Service of its own that others change or delete is put back, and that is told', async () => {
+  await startWithService();
+  const path = '/api/v1/namespaces/shop/services/web-canary';
+  const untilTold = (what: string) =>
+    eventually(what, async () =>
+      notesOf(bed, 'DriftCorrected').some((note) => `${note}`.includes(`Service shop/web-canary: ${what}`)),
+    );
+  await bed.send('PATCH', `${path}?fieldManager=argocd`, { spec: { selector: { app: 'theirs' } } });
+  await untilTold('argocd changed spec.selector.app (theirs, not web)');
+  await bed.send('DELETE', path);
+  await untilTold('was deleted by another client, and is created again');
+
+  expect(selected()).toEqual({ app: 'web', 'pod-template-hash': 'none' });
+});
+
+test('a Service of its own selects the pods of the release that is tried, and nobody without one', async () => {
+  const app = await startWithService();
   const { store } = bed.sandbox;
-  const selected = () => {
-    const { selector = {} } = (store.get('/services', 'shop', 'web-canary')?.spec ?? {}) as {
-      selector?: Record<string, string>;
-    };
-    return selector;
-  };
   expect(selected()).toEqual({ app: 'web', 'pod-template-hash': 'none' });
   const own = await bed.get('v1', 'Service', 'web');
   const images = new Set<string>();

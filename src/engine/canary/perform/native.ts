@@ -8,14 +8,13 @@ import { holdingSettings, nativeWorkload, type Stage } from '../../../workload/n
 import { plainConfig } from '../../../workload/shared/configs.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/metadata.ts';
 import { type PodToReplace, rankNodes } from '../../../workload/shared/workload-kind.ts';
-import { withMark } from '../../applied.ts';
 import { StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { podKind, serviceKind, viewSource } from '../context/namespace-view.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
+import { keepObject } from './put-back.ts';
 import {
   applyOfSource,
-  applyRollout,
   applyUnwatched,
   ensureFresh,
   ensureFreshPrimary,
@@ -85,7 +84,7 @@ export const nativePerformers = {
     const source = viewSource(view, { workload: target, service: '', side: 'canary' });
     const revision = revisionPods(nativeKind(canary), source);
     const wanted = nativeService({ canary, target, revision, live });
-    return wanted ? applyRollout(context, wanted, live, withMark) : false;
+    return wanted ? keepObject(context, wanted, live) : false;
   },
 } satisfies Partial<Performers>;
 

@@ -20,14 +20,28 @@ import {
   rolloutManager,
 } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
-import { hasMark } from '../../applied.ts';
+import { hasMark, withMark } from '../../applied.ts';
 import type { ActionContext } from '../context/context.ts';
 import { hidingFor } from '../context/heads.ts';
+import { applyRollout } from './write.ts';
 
 /** Tells of a change, once it was put back. */
 type Tell = () => void;
 
 const nothing: Tell = () => undefined;
+
+/** Applies an object that the rollout keeps, unless it is as it was written, and tells what others did to it. True when it was written. */
+export async function keepObject(
+  context: ActionContext,
+  wanted: KubernetesObject,
+  live: KubernetesObject | undefined,
+): Promise<boolean> {
+  if (context.parts.applied.has(live, wanted)) return false;
+  const told = await changeByOthers(context, wanted, live);
+  const wrote = await applyRollout(context, wanted, live, withMark);
+  if (wrote) told();
+  return wrote;
+}
 
 /** Of an object that was written exactly as it is wanted, and is not so any more: what another writer did to it. */
 export async function changeByOthers(

@@ -17,8 +17,8 @@ import {
   wantedRoutes,
   wantedServices,
 } from '../observe/routes.ts';
-import { changeByOthers } from './put-back.ts';
-import { applyRollout, ensureFresh, noteChanged, patchRollout, store } from './write.ts';
+import { changeByOthers, keepObject } from './put-back.ts';
+import { ensureFresh, noteChanged, patchRollout, store } from './write.ts';
 
 /** Services and routing objects between two workloads. */
 export const trafficPerformers = {
@@ -35,21 +35,14 @@ export const trafficPerformers = {
     const digest = ofPrimary ?? ofCanary;
     if (digest === undefined) return false;
     const wanted = await wantedServices(context, { primaryDigest: digest, canaryDigest: ofCanary });
-    const write = async (object: KubernetesObject, over: KubernetesObject | undefined) => {
-      if (parts.applied.has(over, object)) return false;
-      const tell = await changeByOthers(context, object, over);
-      const wrote = await applyRollout(context, object, over, withMark);
-      if (wrote) tell();
-      return wrote;
-    };
     // Primary and canary before the apex: what the apex or a route points to exists first.
-    const primary = ofPrimary ? await write(wanted.primary, live.primary) : false;
-    const canary = wanted.canary ? await write(wanted.canary, live.canary) : false;
+    const primary = ofPrimary ? await keepObject(context, wanted.primary, live.primary) : false;
+    const canary = wanted.canary ? await keepObject(context, wanted.canary, live.canary) : false;
     if (!ofPrimary) return canary;
     // Where the apex is the traffic, one that is gone comes back by SetTraffic, which knows where to.
     const { apexFollowsTraffic } = routerOf(parts, observation.provider);
     const leavesApex = apexFollowsTraffic && observation.world.route === undefined;
-    const apex = leavesApex ? false : await write(wanted.apex, live.apex);
+    const apex = leavesApex ? false : await keepObject(context, wanted.apex, live.apex);
     return primary || canary || apex;
   },
 
