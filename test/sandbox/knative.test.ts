@@ -10,6 +10,7 @@ import {
   eventually,
   follow,
   isNotIdle,
+  notesOf,
   runUntilInitialized,
   statusOf,
   storedStatus,
@@ -158,6 +159,28 @@ describe('a Canary whose target is a Knative Service', () => {
       text: expect.stringContaining('"Service"'),
     });
     expect(await run('drill', '--holdfast-namespace', 'default', ...place)).toMatchObject({ code: 0 });
+  });
+
+  test('whose traffic somebody changes, during a release or after it, is put back, and that is told with who it was', async () => {
+    const give = (revisionName: string) =>
+      bed.send('PATCH', '/apis/serving.knative.dev/v1/namespaces/shop/services/web?fieldManager=kn', {
+        spec: { traffic: [{ latestRevision: false, revisionName, percent: 100 }] },
+      });
+    await startWith();
+    expect(notesOf(bed, 'DriftCorrected')).toEqual([]);
+    await bed.commit('v2', { 'web.json': service('shop/web:2') });
+    await eventually('40 % on v2', async () => statusOf(await bed.canary()).canaryWeight === 40);
+    await give('web-00002');
+    await waitForPhase(bed, 'Succeeded');
+    expect(await traffic()).toEqual({ latest: 0, 'web-00002': 100 });
+    const told = () => notesOf(bed, 'DriftCorrected');
+    const ofKn = /^put back what others had changed: Service shop\/web: kn changed spec\.traffic/;
+    expect(told()).toEqual([expect.stringMatching(ofKn)]);
+
+    await give('web-00001');
+    await eventually('it is put back', async () => (await traffic())['web-00002'] === 100);
+    await eventually('it is told', async () => told().length === 2, { seen: async () => told() });
+    expect(told()[1]).toMatch(ofKn);
   });
 
   test.each([
@@ -333,6 +356,7 @@ describe('a Canary whose target is a Knative Service', () => {
 
     expect(await traffic()).toEqual({ latest: 0, 'web-00001': 100 });
     expect((await live())?.metadata.annotations?.['holdfast.dev/primary-digest']).toMatch(/^v1:/);
+    expect(notesOf(bed, 'DriftCorrected')).toEqual([]);
     expect(statusOf(await bed.canary()).history ?? []).toEqual([]);
   });
 });

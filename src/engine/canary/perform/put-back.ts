@@ -6,7 +6,6 @@ import {
   namespacedName,
   type ObjectReference,
   referenceOf,
-  valueAt,
 } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { describeChange } from '../../../health/drift.ts';
@@ -74,19 +73,18 @@ export async function changeOf(
   return tell(context, wanted, describeChange({ manager, fields }));
 }
 
-/** Of a workload that has another number of pods than it is to have. One that nobody else has scaled is no news. */
-export async function scalingByOthers(
+/** Of an object of which a part alone is written, as the number of pods: what another writer did to that. What nobody else has changed is no news. */
+export async function partByOthers(
   context: ActionContext,
-  workload: KubernetesObject,
-  wanted: number,
+  object: KubernetesObject,
+  part: Pick<KubernetesObject, 'spec'>,
 ): Promise<Tell> {
   if (!context.corrected) return nothing;
-  const live = await readAnew(context.parts.cluster, referenceOf(workload));
-  const manager = live && managerOfChange(live, { spec: { replicas: wanted } }, rolloutManager);
+  const live = await readAnew(context.parts.cluster, referenceOf(object));
+  const manager = live && managerOfChange(live, part, rolloutManager);
   if (manager === undefined || isOfHoldfast({ manager })) return nothing;
-  const has = String(valueAt(workload, ['spec', 'replicas']));
-  const fields = [{ path: 'spec.replicas', expected: String(wanted), actual: has }];
-  return tell(context, workload, describeChange({ manager, fields }));
+  const fields = reportedChanges(differencesOf(live, part), false);
+  return tell(context, object, describeChange({ manager, fields }));
 }
 
 /** What was substituted in a manifest may be secret. */

@@ -17,7 +17,7 @@ import {
   wantedRoutes,
   wantedServices,
 } from '../observe/routes.ts';
-import { changeByOthers, keepObject } from './put-back.ts';
+import { changeByOthers, keepObject, partByOthers } from './put-back.ts';
 import { ensureFresh, noteChanged, patchRollout, store } from './write.ts';
 
 /** Services and routing objects between two workloads. */
@@ -181,7 +181,14 @@ async function divideTarget(context: ActionContext, objects: readonly Kubernetes
   const pending = objects.filter((object) => target && !covers(target, object));
   if (!target || pending.length === 0) return false;
   await ensureFresh(context);
+  // Before the first release is good, the requests are divided as whoever made the target wanted it.
+  const isKept = context.observation.canary.status?.lastKnownGood !== undefined;
   let wrote = false;
-  for (const { spec } of pending) wrote = (await patchRollout(context, target, { spec })) || wrote;
+  for (const { spec } of pending) {
+    const tell = isKept ? await partByOthers(context, target, { spec }) : undefined;
+    if (!(await patchRollout(context, target, { spec }))) continue;
+    wrote = true;
+    tell?.();
+  }
   return wrote;
 }

@@ -25,7 +25,7 @@ import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
-import { changeOf, deletionOf, scalingByOthers } from './put-back.ts';
+import { changeOf, deletionOf, partByOthers } from './put-back.ts';
 import {
   applyOfSource,
   applyRollout,
@@ -98,7 +98,7 @@ export const workloadPerformers = {
   /** Pods of the primary, which somebody has scaled. */
   async ScalePrimary(context, { replicas }) {
     const { primary } = context.observation;
-    const tell = primary && (await scalingByOthers(context, primary, replicas));
+    const tell = primary && (await partByOthers(context, primary, { spec: { replicas } }));
     const wrote = await scale(context, primary, replicas);
     if (wrote) tell?.();
     return wrote;
