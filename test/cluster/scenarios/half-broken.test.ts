@@ -65,12 +65,16 @@ const breakPrimary = ({ namespace }: Shop, count: number) =>
 
 /** The newest release ended well: the primary runs it whole, and the canary rests. */
 async function expectPromoted(shop: Shop, image: string): Promise<void> {
-  const primary = await shop.workload('podinfo-primary');
-  expect(imageOf(primary)).toBe(image);
-  expect(primary?.status).toMatchObject({
-    readyReplicas: replicasOf(primary),
-    updatedReplicas: replicasOf(primary),
-  });
+  const primary = () => shop.workload('podinfo-primary');
+  // On a busy machine a probe may fail once more.
+  const isWhole = async () => {
+    const workload = await primary();
+    const { readyReplicas, updatedReplicas } = { ...(workload?.status as Record<string, unknown>) };
+    return replicasOf(workload) === 2 && readyReplicas === 2 && updatedReplicas === 2;
+  };
+  const what = `${shop.namespace}: both pods of the primary run its release`;
+  await waitFor(isWhole, { timeoutMs: PATIENCE_MS, what, describe: primary });
+  expect(imageOf(await primary())).toBe(image);
   expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
 }
 
