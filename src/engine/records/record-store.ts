@@ -45,7 +45,8 @@ export async function writeParts(
   if (encoded.problem !== undefined) throw new EngineError('RecordTooLarge', encoded.problem);
   const [first, ...rest] = encoded.ok;
   if (!first) return;
-  await removeOld(cluster, referenceOf(first));
+  // One Secret by itself is replaced as it is written.
+  if (rest.length > 0) await removeOld(cluster, referenceOf(first));
   for (const part of [...rest, first]) await createAnew(cluster, part);
 }
 

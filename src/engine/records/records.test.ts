@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
+import { buildRelease } from '../../release/build.ts';
+import { releaseInput, testKey } from '../../release/fixtures.test-support.ts';
 import { type DecodedRecord, recordAnnotations, recordLabels, recordName } from '../../release/record.ts';
-import { createRecordMemory, createRecords, recordViews } from './records.ts';
+import { createRecordMemory, createRecords, recordVersion, recordViews } from './records.ts';
 
 const canary = { namespace: 'shop', name: 'web' };
 
@@ -30,6 +32,39 @@ test('a record that cannot be read now is no reason to stop, and is asked again 
     message: expect.stringContaining('is gone'),
   });
   await records.problemOf(canary, 'v1:a', 'uid 1');
+  expect(asked).toBe(3);
+});
+
+test('what was read back when it was written is not read again, until another version of it is there', async () => {
+  const stored = new Map<string, KubernetesObject>();
+  let asked = 0;
+  const cluster = {
+    get: async ({ name }: { name: string }) => {
+      asked += 1;
+      return stored.get(name);
+    },
+    create: async (object: KubernetesObject) => {
+      const metadata = { ...object.metadata, uid: 'uid', resourceVersion: '1' };
+      return stored.set(metadata.name, { ...object, metadata });
+    },
+  };
+  const records = createRecords(cluster as unknown as Parameters<typeof createRecords>[0], testKey);
+  const release = buildRelease(releaseInput());
+  if (release.problem) throw new Error(release.problem.message);
+  const { canary, digest } = release.ok;
+  const name = recordName(canary, digest);
+  const problem = () => records.problemOf(canary, digest, recordVersion([...stored.values()], name));
+  expect(await records.save(release.ok)).toBe(true);
+  // Whether it is there, and what was written.
+  expect(asked).toBe(2);
+  expect(await problem()).toBeUndefined();
+  expect((await records.load(canary, digest)).release.digest).toBe(digest);
+  expect(asked).toBe(2);
+
+  const [secret] = stored.values();
+  if (!secret) throw new Error('nothing was written');
+  stored.set(name, { ...secret, data: {}, metadata: { ...secret.metadata, resourceVersion: '2' } });
+  expect((await problem())?.message).toMatch(/./);
   expect(asked).toBe(3);
 });
 

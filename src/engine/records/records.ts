@@ -36,12 +36,12 @@ export interface Records {
   /** The number of a release that proves itself now, above `after`, from the records as the API server has them at this moment. */
   nextSequence(canary: NamespacedName, digest: string, after?: number): Promise<number>;
   /**
-   * The bytes of a record, checked: as `problemOf` read them last, else read now. Throws EngineError RecordDamaged or RecordMissing.
+   * The bytes of a record, checked: as `save` or `problemOf` read them last, else read now. Throws EngineError RecordDamaged or RecordMissing.
    */
   load(canary: NamespacedName, digest: string): Promise<DecodedRecord>;
   /**
-   * What is wrong with a record; undefined when its bytes fit its digest. Read once per version, and again each time while it cannot be
-   * read; `version` names what is there (see `recordVersion`). Never throws.
+   * What is wrong with a record; undefined when its bytes fit its digest. Read once per version, by `save` where that wrote it, and again each
+   * time while it cannot be read; `version` names what is there (see `recordVersion`). Never throws.
    */
   problemOf(canary: NamespacedName, digest: string, version: string): Promise<RecordProblem | undefined>;
   /** Stamps annotations on a record, for instance when it proved itself. */
@@ -108,24 +108,25 @@ export function createRecords(
 ): Records {
   const memory = createRecordMemory();
 
-  async function read(canary: NamespacedName, digest: string): Promise<DecodedRecord> {
+  async function read(canary: NamespacedName, digest: string): Promise<VersionedRecord> {
     const { namespace, name } = recordReference(canary, digest);
     const parts = await readParts(cluster, canary.namespace, name);
     if (parts.length === 0)
       throw new EngineError('RecordMissing', `Secret ${namespace}/${name} with the release is gone`, true);
     const decoded = decodeRecord(parts, secretKey);
     if (decoded.problem !== undefined) throw new EngineError('RecordDamaged', decoded.problem);
-    return decoded.ok;
+    return { record: decoded.ok, version: recordVersion(parts, name) };
   }
 
   return {
     async load(canary, digest) {
-      return memory.get(memoryKey(canary, digest))?.record ?? (await read(canary, digest));
+      return memory.get(memoryKey(canary, digest))?.record ?? (await read(canary, digest)).record;
     },
     async save(release, { actAs, ...stamp } = {}) {
       if ((await tryTo(() => read(release.canary, release.digest))).problem === undefined) return false;
       await writeParts(actAs === undefined ? cluster : cluster.as(actAs), release, stamp);
-      await read(release.canary, release.digest);
+      const written = await read(release.canary, release.digest);
+      memory.set(memoryKey(release.canary, release.digest), { ...written, problem: undefined });
       return true;
     },
     async nextSequence(canary, digest, after) {
@@ -144,7 +145,7 @@ export function createRecords(
       memory.delete(key);
       try {
         const found = await tryTo(() => read(canary, digest));
-        if (version !== '') memory.set(key, { version, ...found });
+        if (version !== '') memory.set(key, { ...found, version });
         return found.problem === undefined ? undefined : { message: found.problem };
       } catch (error) {
         const { name } = recordReference(canary, digest);
@@ -175,12 +176,18 @@ function memoryKey(canary: NamespacedName, digest: string): string {
   return `${canary.namespace}/${recordName(canary, digest)}`;
 }
 
+/** As `recordVersion` names what was read. */
+interface VersionedRecord {
+  readonly record: DecodedRecord;
+  readonly version: string;
+}
+
 /** The record, or what reading complains about; other errors, as of a server that does not answer, are thrown. */
 async function tryTo(
-  read: () => Promise<DecodedRecord>,
-): Promise<{ problem: undefined; record: DecodedRecord } | { problem: string }> {
+  read: () => Promise<VersionedRecord>,
+): Promise<({ readonly problem: undefined } & VersionedRecord) | { readonly problem: string }> {
   try {
-    return { problem: undefined, record: await read() };
+    return { problem: undefined, ...(await read()) };
   } catch (error) {
     if (error instanceof EngineError) return { problem: error.message };
     throw error;
