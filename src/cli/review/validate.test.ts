@@ -132,6 +132,27 @@ describe('validate', () => {
     expect(await findings(horizontal('web'), canary.replace('spec:', `spec:\n  ${reference}`))).toBe('');
   });
 
+  it('warns of a volume of one node that the pods of both sides mount', async () => {
+    const claim = (modes: string) =>
+      `apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec:\n  accessModes: ${modes}\n  resources: {requests: {storage: 1Gi}}\n`;
+    const mounting = deployment.replace(
+      'containers:',
+      'volumes: [{name: data, persistentVolumeClaim: {claimName: data}}], containers:',
+    );
+    const findings = async (modes: string, options = {}) => {
+      const ofDefault = canary.replace('  provider: kubernetes\n', '');
+      const files = { 'a.yaml': mounting, 'b.yaml': claim(modes), 'c.yaml': ofDefault };
+      return (await report(files, options)).lines.join(' ').replace(/\s+/g, ' ');
+    };
+
+    expect(await findings('[ReadWriteOnce]')).toMatch(
+      /^a.yaml:8: warning: spec.template.spec.volumes\[0\].persistentVolumeClaim.claimName: PersistentVolumeClaim data is ReadWriteOnce: pods of the canary cannot start on other nodes than those of the primary; use a claim that is ReadWriteMany, or roll out in place with provider native/,
+    );
+    for (const modes of ['[ReadWriteMany]', '[ReadWriteOnce, ReadOnlyMany]'])
+      expect(await findings(modes)).toBe('');
+    expect(await findings('[ReadWriteOnce]', { defaultProvider: 'native' })).not.toContain('claim');
+  });
+
   it('warns of pods of other workloads that the Services of a Canary would select', async () => {
     const worker = (labels: string) =>
       deployment

@@ -1,8 +1,15 @@
-import type { Canary } from '../../api/canary/canary.ts';
-import { keyOf } from '../../api/kubernetes.ts';
+import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
+import { keyOf, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
 import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
 import type { CanaryPlan } from '../../release/plan.ts';
-import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
+import {
+  isKnative,
+  isService,
+  type Release,
+  settingsKey,
+  settingsOf,
+  templateOf,
+} from '../../release/release.ts';
 import { selectPlans } from '../../release/select.ts';
 import type { FileProblem, Origin, RenderResult } from '../../render/rendered-object.ts';
 import { canaryObjects, primaryObjects } from '../../workload/kinds.ts';
@@ -87,10 +94,32 @@ function planFindings(
       primary: primary.workload,
       defaultProvider,
     }).map((doubt): Finding => ({ ...doubt, severity: 'warning' }));
-    return [...scaler, ...doubts, ...missing, ...selectors];
+    const isCopied = !sharesWorkload(canary.spec.provider ?? defaultProvider);
+    const claims = isCopied ? claimFindings(rendered, plan) : [];
+    return [...scaler, ...doubts, ...missing, ...selectors, ...claims];
   } catch (error) {
     return [{ ...refusalIn(error, plan, plan.target.origin, lineOf), severity: 'problem' }];
   }
+}
+
+/** Volumes that one node can mount, where the pods of the canary run beside those of the primary. */
+function claimFindings({ objects, lineOf }: RenderResult, { target }: ReleasePlan): Finding[] {
+  const { object, origin } = target;
+  if (isService(object) || isKnative(object)) return [];
+  return recordsOf(recordOf(templateOf({ target: object }).spec).volumes).flatMap((volume, index) => {
+    const name = textOf(recordOf(volume.persistentVolumeClaim).claimName);
+    const claim = objects.find(
+      (one) =>
+        one.object.kind === 'PersistentVolumeClaim' &&
+        one.object.metadata.name === name &&
+        one.object.metadata.namespace === object.metadata.namespace,
+    );
+    const modes = recordOf(claim?.object.spec).accessModes;
+    if (!Array.isArray(modes) || modes.some((mode) => /Many$/.test(`${mode}`))) return [];
+    const field = `spec.template.spec.volumes[${index}].persistentVolumeClaim.claimName`;
+    const message = `PersistentVolumeClaim ${name} is ${modes.join(', ')}: pods of the canary cannot start on other nodes than those of the primary; use a claim that is ReadWriteMany, or roll out in place with provider native`;
+    return [{ file: origin.file, line: lineOf(origin, field), field, message, severity: 'warning' as const }];
+  });
 }
 
 /** Whether the scaler of the files can be written for both sides. */
