@@ -146,6 +146,27 @@ describe('a Canary whose target is a Service', () => {
     },
   );
 
+  test('whose canary copy cannot be put back at first: what others did is told once, when it is put back', async () => {
+    await startWith();
+    await bed.commit('v2', { 'web.json': service('two') });
+    await eventually('it is tried', async () => Number(statusOf(await bed.canary()).canaryWeight) === 40);
+    let refused = 0;
+    bed.sandbox.fault(({ method, path, userAgent }) => {
+      const isOurs = userAgent.startsWith('holdfast/') && path.includes('/services/web-canary');
+      if (method !== 'PATCH' || !isOurs || refused >= 3) return undefined;
+      refused += 1;
+      return { code: 403, reason: 'Forbidden', message: 'denied by a webhook' };
+    });
+    await edit('web-canary', { app: 'nobody' });
+    await eventually('it was refused', async () => refused === 3, { seen: async () => bed.canary() });
+    await waitForPhase(bed, 'Succeeded');
+
+    expect(await Promise.all(['web-primary', 'web-canary'].map(selected))).toEqual(['two', 'two']);
+    expect(notesOf(bed, 'DriftCorrected')).toEqual([
+      expect.stringMatching(/Service shop\/web-canary: kubectl-edit changed spec\.selector/),
+    ]);
+  });
+
   test('whose canary copy somebody deletes while it is tried gets it again, and that is told', async () => {
     await startWith();
     await bed.commit('v2', { 'web.json': service('two') });
