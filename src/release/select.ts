@@ -27,7 +27,7 @@ interface SelectInput {
   liveCanaries: readonly KubernetesObject[];
   /** Of these: the Source held it before, as the cluster says. What came before is not known after a start. */
   isHeld?: (canary: KubernetesObject) => boolean;
-  /** Of these: another Source holds it by now. */
+  /** Of these: another Source holds it by now, or its target. */
   isElsewhere?: (canary: KubernetesObject) => boolean;
   /** A Source that what left the files may have moved to, and that has yet to read the commit. */
   behind?: string | undefined;

@@ -54,5 +54,6 @@ export async function sourceParts(
     watchesEverywhere: false,
     watchNamespaces: [],
     wakeCanary: nothing,
+    rereadFor: nothing,
   };
 }

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
+import { replicasOf } from '../objects.ts';
 import {
   canary,
   condition,
@@ -12,6 +13,7 @@ import {
   eventually,
   notesOf,
   sourceFor,
+  statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { configMap, sources, watchPruning } from './pruned-objects.ts';
@@ -302,15 +304,115 @@ describe('what left one Source of a repository', () => {
   });
 });
 
-describe('a Canary that one commit moves with its workload to another Source', () => {
-  const adopted = (manifest: string) => {
-    const { metadata, ...object } = JSON.parse(manifest);
-    const annotations = { 'holdfast.dev/adopt': 'true' };
-    return JSON.stringify({ ...object, metadata: { ...metadata, annotations } });
-  };
-  const readyOf = async (name: string) =>
-    condition(await bed.get('holdfast.dev/v1alpha1', 'Source', name), 'Ready')?.status;
+function adopted(manifest: string): string {
+  const { metadata, ...object } = JSON.parse(manifest);
+  const annotations = { 'holdfast.dev/adopt': 'true' };
+  return JSON.stringify({ ...object, metadata: { ...metadata, annotations } });
+}
 
+const readyOf = async (name: string) =>
+  condition(await bed.get('holdfast.dev/v1alpha1', 'Source', name), 'Ready');
+
+describe('a workload, without its Canary, that moves to another Source', () => {
+  /** Two Sources of two repositories, or of two folders of one, and a Canary of the first one's workload that is in neither. */
+  async function startTwo(more: Record<string, unknown>): Promise<void> {
+    const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+    await bed.send('POST', canaries, JSON.parse(canary()));
+    await bed.commit('first', {
+      'here/web.json': deployment('shop/web:1'),
+      'here/a.json': configMap('a'),
+      'there/b.json': configMap('b'),
+    });
+    await createSource(bed, { path: 'here', prune: true });
+    await bed.send('POST', sources, otherSource({ prune: true, ...more }));
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await eventually('both are read', async () => (await readyOf('other'))?.status === 'True');
+  }
+
+  /** How often the target, which rests between releases, was given pods. */
+  function starts(): () => number {
+    let count = 0;
+    bed.sandbox.store.subscribe(({ storageKey, object }) => {
+      if (storageKey === 'apps/deployments' && object.metadata.name === 'web' && replicasOf(object) !== 0)
+        count += 1;
+    });
+    return () => count;
+  }
+
+  /** The next release, which is committed there, goes out. */
+  async function untilMovedWith(commit: (manifest: string) => Promise<string>): Promise<void> {
+    const ready = async () => [
+      await readyOf('shop'),
+      await readyOf('other'),
+      condition(await bed.canary(), 'Ready'),
+    ];
+    const isWell = async () => (await ready()).every((one) => one?.status === 'True');
+    await eventually('nobody is called', isWell, { seen: ready });
+    const released = await commit(adopted(deployment('shop/web:2')));
+    await waitForPhase(bed, 'Succeeded');
+    expect(statusOf(await bed.canary()).lastPromotedCommit).toBe(released);
+  }
+
+  test('is rolled out from there, in one commit', async () => {
+    await startTwo({ path: 'there' });
+    const pods = starts();
+    await bed.commit('moved', {
+      'here/web.json': null,
+      'there/web.json': adopted(deployment('shop/web:1')),
+    });
+    await bed.pass(10_000);
+    expect(pods()).toBe(0);
+    await untilMovedWith((manifest) => bed.commit('v2', { 'there/web.json': manifest }));
+  });
+
+  test('is the first one’s until that one lets go of it, which the other one says', async () => {
+    await startTwo({ path: 'there' });
+    const pods = starts();
+    await bed.commit('in both', { 'there/web.json': adopted(deployment('shop/web:1')) });
+    await eventually('it is told', async () => (await readyOf('other'))?.reason === 'OwnedByAnotherSource');
+    expect((await readyOf('other'))?.message).toContain(
+      'Source shop/shop rolls it out with Canary shop/web; remove it from the files of that Source',
+    );
+    await bed.pass(10_000);
+    await bed.commit('in one', { 'here/web.json': null });
+    await bed.pass(10_000);
+    expect(pods()).toBe(0);
+    await untilMovedWith((manifest) => bed.commit('v2', { 'there/web.json': manifest }));
+  });
+
+  test('is rolled out from there once the Source that held it is deleted', async () => {
+    await startTwo({ path: 'there' });
+    await bed.commit('in both', { 'there/web.json': adopted(deployment('shop/web:1')) });
+    await eventually('it is told', async () => (await readyOf('other'))?.reason === 'OwnedByAnotherSource');
+    const pods = starts();
+    await bed.send('DELETE', `${sources}/shop`);
+    await bed.pass(10_000);
+    expect(pods()).toBe(0);
+    await bed.commit('v2', { 'there/web.json': adopted(deployment('shop/web:2')) });
+    await waitForPhase(bed, 'Succeeded');
+    expect((await readyOf('other'))?.status).toBe('True');
+  });
+
+  test('is rolled out from there, though it leaves the one repository before it comes to the other', async () => {
+    const repository = await createRepository(dirname(bed.repository), 'team');
+    const commitThere = (subject: string, files: Record<string, string>) =>
+      commitFiles(repository, { subject, files });
+    await commitThere('first', { 'b.json': configMap('b') });
+    await startTwo({ url: `${bed.git.url}/team.git` });
+    const pods = starts();
+    await bed.commit('without it', { 'here/web.json': null });
+    await eventually('it is missing', async () => {
+      return condition(await bed.canary(), 'Ready')?.reason === 'TargetMissing';
+    });
+    await commitThere('with it', { 'web.json': adopted(deployment('shop/web:1')) });
+    await bed.pass(10_000);
+    expect(pods()).toBe(0);
+    await untilMovedWith((manifest) => commitThere('v2', { 'web.json': manifest }));
+  });
+});
+
+describe('a Canary that one commit moves with its workload to another Source', () => {
   test.each([
     ['the one that it leaves reads it later', { interval: '1h' }, {}],
     ['the one that it comes to reads it later', {}, { interval: '1h' }],
@@ -341,7 +443,7 @@ describe('a Canary that one commit moves with its workload to another Source', (
     await waitForPhase(bed, 'Succeeded');
 
     await eventually('both Sources are ready', async () => {
-      return (await readyOf('shop')) === 'True' && (await readyOf('other')) === 'True';
+      return (await readyOf('shop'))?.status === 'True' && (await readyOf('other'))?.status === 'True';
     });
     expect(notesOf(bed, 'TargetMissing')).toEqual([]);
   });

@@ -13,6 +13,7 @@ import { isPruneDue, prune } from './prune/prune.ts';
 import { withLedger } from './read/older-commit.ts';
 import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { headsOf, type SnapshotHeads, settledHeads } from './read/source-heads.ts';
+import { objectsOfCanary } from './scope/canary-objects.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 
@@ -135,4 +136,18 @@ async function publishHeads(
     .map(namespacedName)
     .filter((key) => heads.has(key));
   for (const key of new Set([...changed, ...reverted])) parts.wakeCanary(key);
+  rereadOthers(context, snapshot, changed);
+}
+
+/** A workload moved between Sources: the other one is read again for a Canary that this one let go of, or whose target is missing there and is here. */
+function rereadOthers({ parts, state }: SyncContext, { keys }: Snapshot, changed: readonly string[]): void {
+  const news = new Set(changed);
+  for (const canary of parts.canaries()) {
+    const key = namespacedName(canary);
+    const isHere = keys.has(objectsOfCanary(canary).target ?? '');
+    if (!isHere && !news.has(key)) continue;
+    const holder = parts.heads.sourceOf(key);
+    const isMissing = holder !== state.key && parts.heads.inGit(key).view.kind === 'missing';
+    if (isHere ? isMissing : holder === undefined) parts.rereadFor(canary);
+  }
 }

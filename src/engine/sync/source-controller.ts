@@ -21,7 +21,8 @@ type OwnParts =
   | 'presence'
   | 'bindings'
   | 'openMembers'
-  | 'refreshSoon';
+  | 'refreshSoon'
+  | 'rereadFor';
 
 /** What the controller of all Sources is made of. */
 export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnParts> {
@@ -64,7 +65,7 @@ export function createSourceController(options: SourceControllerOptions): Source
   let stopped = false;
   const stores = createStoreSweep(options);
   const refresh = createAppointments(options.clock, (key) => void following.get(key)?.runner.refreshStatus());
-  const parts = partsOf(options, (key) => refresh.make(key, gatherMs));
+  const parts = partsOf(options, following, (key) => refresh.make(key, gatherMs));
 
   function sourceChanged(source: KubernetesObject): void {
     // The watches outlive the controller for a moment; what they still bring must not start anything anew.
@@ -105,7 +106,11 @@ export function createSourceController(options: SourceControllerOptions): Source
     options.repositories.forget(key);
     void end(key, known);
     parts.claims.forget(key);
-    for (const canary of options.heads.forget(key)) options.wakeCanary(canary);
+    for (const canaryKey of options.heads.forget(key)) {
+      options.wakeCanary(canaryKey);
+      const canary = parts.canary(nameOfKey(canaryKey));
+      if (canary) rereadFor(following, canary);
+    }
   }
 
   /** A Canary that only the cluster holds may have its target in a Source: its spec shapes the release. */
@@ -114,10 +119,7 @@ export function createSourceController(options: SourceControllerOptions): Source
     const holders = sourcesHolding(following, key);
     for (const [sourceKey] of holders) refresh.make(sourceKey, gatherMs);
     if (holders.length === 0) void parts.bindings.sweep();
-    if (!isNewVersion(canary)) return;
-    const isHeld = options.heads.sourceOf(key) !== undefined;
-    for (const [, { runner }] of isHeld ? holders : following)
-      if (isHeld || runner.mayConcern(canary)) runner.reread();
+    if (isNewVersion(canary)) rereadFor(following, canary);
   }
 
   return {
@@ -153,11 +155,16 @@ export function createSourceController(options: SourceControllerOptions): Source
 }
 
 /** What all runners share. */
-function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) => void): SourceRunnerParts {
+function partsOf(
+  options: SourceControllerOptions,
+  following: ReadonlyMap<string, Following>,
+  refreshSoon: (key: string) => void,
+): SourceRunnerParts {
   const { sources, canarySet } = options;
   return {
     ...options,
     refreshSoon,
+    rereadFor: (canary) => rereadFor(following, canary),
     claims: createClaims(),
     presence: createPresence(options),
     accountRights: createAccountRights(options),
@@ -179,6 +186,14 @@ function noteRequests(known: Following, live: KubernetesObject): void {
   if (known.requests === requests) return;
   known.requests = requests;
   known.runner.wake();
+}
+
+/** The Sources that hold a Canary, or may where none does, are read again. */
+function rereadFor(following: ReadonlyMap<string, Following>, canary: KubernetesObject): void {
+  const holders = sourcesHolding(following, namespacedName(canary));
+  const isHeld = holders.length > 0;
+  for (const [, { runner }] of isHeld ? holders : following)
+    if (isHeld || runner.mayConcern(canary)) runner.reread();
 }
 
 /** The Sources, by their keys, that hold a Canary's target. */

@@ -218,6 +218,7 @@ function startRunner(
     builders: {},
     builds: createBuildCache(),
     refreshSoon: () => undefined,
+    rereadFor: () => undefined,
     openWatch: () => world.inputs,
     openMembers: () => world.inputs,
     openPoller: poller.open,

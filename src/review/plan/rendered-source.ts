@@ -151,7 +151,7 @@ function readingParts(parts: SideParts, source: Source): ReadingParts {
     secretKey,
     canaries: () => [],
     canary: () => undefined,
-    claims: { sourceOf: () => undefined },
+    claims: { sourceOf: () => undefined, holdersOf: () => [] },
     heads: { sourceOf: () => undefined },
     cluster: {
       get: async () => undefined,

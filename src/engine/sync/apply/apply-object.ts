@@ -330,6 +330,6 @@ async function othersOf(
   const partOf = live.metadata.labels?.[partOfLabel];
   const all = partOf === undefined || partOf === applySetId(source) ? undefined : await listSources?.();
   const owner = all?.find((one) => applySetId(one) === partOf);
-  const claims = { sourceOf: () => owner && namespacedName(owner) };
+  const claims = { sourceOf: () => owner && namespacedName(owner), holdersOf: () => [] };
   return all ? { claims, sources: () => all, watchesEverywhere: true } : { claims };
 }

@@ -26,7 +26,7 @@ test.each<[string, Record<string, string>, Record<string, string>, boolean]>([
   ['that says no in Git', {}, { 'holdfast.dev/adopt': 'false' }, false],
   ['that says no itself', { 'holdfast.dev/adopt': 'false' }, {}, false],
 ])('an object of another Source %s', (_, live, wanted, isMoved) => {
-  const claims = { sourceOf: () => 'shop/other' };
+  const claims = { sourceOf: () => 'shop/other', holdersOf: () => [] };
   const labels = { [partOfLabel]: applySetIdOf('shop/other') };
   const apply = () => refuseOthers({ claims }, source, config(live, labels), config(wanted));
   if (isMoved) expect(apply).not.toThrow();

@@ -1,6 +1,8 @@
 /** Objects that another tool or another Source applies: they are refused, or taken over where the author asked for it. */
 import {
+  describe,
   type KubernetesObject,
+  namespacedName,
   objectKey,
   partOfLabel,
   referenceOf,
@@ -11,7 +13,9 @@ import type { Cluster, Log } from '../../../contracts/cluster.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { managedFieldsOf, rolloutManager } from '../../../workload/compare/managed-fields.ts';
 import { applySetId, type Claims } from '../../apply-set.ts';
+import type { Heads } from '../../canary/context/heads.ts';
 import { EngineError, failureOf } from '../../failure.ts';
+import { objectsOfCanary } from '../scope/canary-objects.ts';
 import {
   adoptAnnotation,
   adopts,
@@ -26,7 +30,9 @@ import { inParallel } from './apply-order.ts';
 
 /** What is known of other Sources. */
 export interface Others {
-  readonly claims: Pick<Claims, 'sourceOf'>;
+  readonly claims: Pick<Claims, 'sourceOf' | 'holdersOf'>;
+  readonly canaries?: () => readonly KubernetesObject[];
+  readonly heads?: Pick<Heads, 'sourceOf'>;
   readonly sources?: () => readonly Pick<KubernetesObject, 'metadata'>[];
   readonly watchesEverywhere?: boolean;
 }
@@ -39,7 +45,7 @@ interface Writing {
 
 /** Throws EngineError Conflicted or OwnedByAnotherSource where another tool or Source applies the live object. */
 export function refuseOthers(
-  { claims, sources, watchesEverywhere }: Others,
+  others: Others,
   source: Source,
   live: KubernetesObject,
   wanted: KubernetesObject,
@@ -50,8 +56,10 @@ export function refuseOthers(
       'Conflicted',
       `${owner.tool} applies it (${owner.detail}); remove it there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
     );
+  const { claims, sources, watchesEverywhere } = others;
   const partOf = live.metadata.labels?.[partOfLabel];
-  if (!partOf || partOf === applySetId(source) || adopts(live) || adopts(wanted)) return;
+  if (!partOf || partOf === applySetId(source)) return;
+  if (adopts(live) || adopts(wanted)) return refuseRolledOut(others, source, live);
   // A Source applied it that is gone. Who sees some namespaces alone does not know that, and kubectl has ApplySets of other parents.
   const isOurs = managedFieldsOf(live).some(({ manager }) => manager === 'holdfast');
   if (isOurs && watchesEverywhere && !sources?.().some((other) => applySetId(other) === partOf)) return;
@@ -59,6 +67,28 @@ export function refuseOthers(
     'OwnedByAnotherSource',
     `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
   );
+}
+
+/**
+ * What a Canary rolls out has two writers where a Source applies it besides: its pods would be started and stopped without end. Another Source holds the
+ * Canary, or none does any more, and this one is read again for it.
+ */
+function refuseRolledOut({ canaries, heads, claims }: Others, source: Source, live: KubernetesObject): void {
+  const own = namespacedName(source);
+  const key = objectKey(live);
+  for (const canary of canaries?.() ?? []) {
+    const { target, scaler } = objectsOfCanary(canary);
+    if (target !== key && scaler !== key) continue;
+    const holder = heads?.sourceOf(namespacedName(canary));
+    if (holder === own) continue;
+    const message =
+      holder === undefined
+        ? `${describe(canary)} rolls it out, and this Source is read again for it`
+        : `Source ${holder} rolls it out with ${describe(canary)}; remove it from the files of that Source, and the Canary where it is among them, to move it here`;
+    // One that has it in its files no more lets go of it soon.
+    const isLasting = holder !== undefined && claims.holdersOf(key, own).includes(holder);
+    throw new EngineError('OwnedByAnotherSource', message, !isLasting);
+  }
 }
 
 /** Whether the live object still carries a mark of the owner that the Source takes over from. */

@@ -74,6 +74,8 @@ export interface SourceParts {
   readonly onRendered?: (sourceKey: string, count: number) => void;
   /** Looks at a Canary soon. */
   readonly wakeCanary: (canaryKey: string) => void;
+  /** The Sources that hold a Canary, or may where none does, are read again. */
+  readonly rereadFor: (canary: KubernetesObject) => void;
 }
 
 /** One Source: what the loop works with, the Source as the cluster has it now, and what is known about it. */

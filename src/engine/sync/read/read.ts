@@ -22,6 +22,7 @@ import {
   type SourceState,
   type SyncContext,
 } from '../context/context.ts';
+import { objectsOfCanary } from '../scope/canary-objects.ts';
 import { type CommitReader, isOutsideUnchanged, treeAt } from './commit-files.ts';
 import { unignored, withoutIgnored } from './ignore-rules.ts';
 import { placeObjects, servesNewKinds } from './kinds.ts';
@@ -44,7 +45,7 @@ export interface ReadingParts
   > {
   readonly cluster: Pick<SourceParts['cluster'], 'get' | 'kindOf' | 'capabilities'>;
   readonly heads: Pick<SourceParts['heads'], 'sourceOf'>;
-  readonly claims: Pick<SourceParts['claims'], 'sourceOf'>;
+  readonly claims: Pick<SourceParts['claims'], 'sourceOf' | 'holdersOf'>;
 }
 
 /** Reads a commit into the state. Where the spec and all files are those of the snapshot before, only the commit has another name. */
@@ -153,7 +154,9 @@ async function snapshotAt(
       parts.heads.sourceOf(namespacedName(canary)) === state.key,
     isElsewhere: (canary) => {
       const owner = parts.claims.sourceOf(canary.metadata.labels?.[partOfLabel] ?? '');
-      return owner !== undefined && owner !== state.key;
+      const { target = '' } = objectsOfCanary(canary);
+      const isMoved = parts.claims.holdersOf(target, state.key).length > 0;
+      return owner === undefined ? isMoved : owner !== state.key;
     },
     behind,
     previous: state.previous,
