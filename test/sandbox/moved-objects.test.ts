@@ -330,7 +330,7 @@ describe('a workload, without its Canary, that moves to another Source', () => {
     await eventually('both are read', async () => (await readyOf('other'))?.status === 'True');
   }
 
-  /** How often the target, which rests between releases, was given pods. */
+  /** How many versions of the target, which rests between releases, asked for pods. */
   function starts(): () => number {
     let count = 0;
     bed.sandbox.store.subscribe(({ storageKey, object }) => {
@@ -392,6 +392,30 @@ describe('a workload, without its Canary, that moves to another Source', () => {
     await bed.commit('v2', { 'there/web.json': adopted(deployment('shop/web:2')) });
     await waitForPhase(bed, 'Succeeded');
     expect((await readyOf('other'))?.status).toBe('True');
+  });
+
+  test('is missing where it was, whatever a Source of another namespace commits that may not write it', async () => {
+    const repository = await createRepository(dirname(bed.repository), 'team');
+    await commitFiles(repository, { subject: 'first', files: { 'b.json': configMap('b') } });
+    await startTwo({ path: 'there' });
+    const foreign = otherSource({ url: `${bed.git.url}/team.git` });
+    const team = '/apis/holdfast.dev/v1alpha1/namespaces/team/sources';
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } };
+    await bed.send('POST', '/api/v1/namespaces', namespace);
+    await bed.send('POST', team, { ...foreign, metadata: { name: 'other', namespace: 'team' } });
+    await bed.commit('without it', { 'here/web.json': null });
+    const isMissing = async () => condition(await bed.canary(), 'Ready')?.reason === 'TargetMissing';
+    await eventually('it is missing', isMissing);
+    const files = { 'web.json': adopted(deployment('shop/web:1')) };
+    const commit = await commitFiles(repository, { subject: 'theirs', files });
+    const theirs = () => bed.get('holdfast.dev/v1alpha1', 'Source', 'other', 'team');
+    await eventually('it is read', async () => statusOf(await theirs()).attemptedCommit === commit, {
+      seen: theirs,
+    });
+    await bed.pass(10_000);
+
+    expect(await isMissing()).toBe(true);
+    expect((await readyOf('shop'))?.message).toContain('is in no file of this Source');
   });
 
   test('is rolled out from there, though it leaves the one repository before it comes to the other', async () => {

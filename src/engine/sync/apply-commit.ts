@@ -13,7 +13,7 @@ import { isPruneDue, prune } from './prune/prune.ts';
 import { withLedger } from './read/older-commit.ts';
 import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { headsOf, type SnapshotHeads, settledHeads } from './read/source-heads.ts';
-import { objectsOfCanary } from './scope/canary-objects.ts';
+import { objectsOfCanary, targetOf } from './scope/canary-objects.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 
@@ -139,8 +139,15 @@ async function publishHeads(
   rereadOthers(context, snapshot, changed);
 }
 
-/** A workload moved between Sources: the other one is read again for a Canary that this one let go of, or whose target is missing there and is here. */
-function rereadOthers({ parts, state }: SyncContext, { keys }: Snapshot, changed: readonly string[]): void {
+/**
+ * A workload moved between Sources: the other one is read again for a Canary that this one let go of, or whose target is missing there and is here. What
+ * this one may not write makes no other Source work.
+ */
+function rereadOthers(
+  { parts, source, state }: SyncContext,
+  { keys }: Snapshot,
+  changed: readonly string[],
+): void {
   const news = new Set(changed);
   for (const canary of parts.canaries()) {
     const key = namespacedName(canary);
@@ -148,6 +155,7 @@ function rereadOthers({ parts, state }: SyncContext, { keys }: Snapshot, changed
     if (!isHere && !news.has(key)) continue;
     const holder = parts.heads.sourceOf(key);
     const isMissing = holder !== state.key && parts.heads.inGit(key).view.kind === 'missing';
-    if (isHere ? isMissing : holder === undefined) parts.rereadFor(canary);
+    const isMoved = isMissing && whyNotAllowed(source, targetOf(canary), parts.rights) === undefined;
+    if (isHere ? isMoved : holder === undefined) parts.rereadFor(canary);
   }
 }
