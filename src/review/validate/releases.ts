@@ -1,5 +1,5 @@
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
-import { keyOf, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
+import { keyOf, objectKey, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
 import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
 import type { CanaryPlan } from '../../release/plan.ts';
 import {
@@ -108,12 +108,10 @@ function claimFindings({ objects, lineOf }: RenderResult, { target }: ReleasePla
   if (isService(object) || isKnative(object)) return [];
   return recordsOf(recordOf(templateOf({ target: object }).spec).volumes).flatMap((volume, index) => {
     const name = textOf(recordOf(volume.persistentVolumeClaim).claimName);
-    const claim = objects.find(
-      (one) =>
-        one.object.kind === 'PersistentVolumeClaim' &&
-        one.object.metadata.name === name &&
-        one.object.metadata.namespace === object.metadata.namespace,
-    );
+    if (name === undefined) return [];
+    const { namespace } = object.metadata;
+    const key = objectKey({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name });
+    const claim = objects.find((one) => objectKey(one.object) === key);
     const modes = recordOf(claim?.object.spec).accessModes;
     if (!Array.isArray(modes) || modes.some((mode) => /Many$/.test(`${mode}`))) return [];
     const field = `spec.template.spec.volumes[${index}].persistentVolumeClaim.claimName`;
