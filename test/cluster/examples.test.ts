@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -61,14 +61,13 @@ async function open(name: string): Promise<Play> {
 /** The program of the README, or one as it would run in the cluster; on a port of its own, with intervals down to a second. */
 function start(play: Play, args: readonly string[]): void {
   const more = ['--data-dir', join(play.home, 'data'), '--listen', '127.0.0.1:0', '--log-level', 'debug'];
-  const log = createWriteStream(join(bed.logsDir, `holdfast-example-${play.name}.log`), { flags: 'a' });
+  const log = openSync(join(bed.logsDir, `holdfast-example-${play.name}.log`), 'a');
   const child = spawn(process.execPath, [main, ...args, '--min-analysis-interval', '1s', ...more], {
     cwd: join(play.home, 'example'),
     env: play.env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', log, log],
   });
-  child.stdout.pipe(log);
-  child.stderr.pipe(log);
+  closeSync(log);
   play.program = child;
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { nodeFlags } from '../../node-flags.ts';
@@ -88,21 +88,17 @@ export function createProgram(
     return path;
   };
   const startAs = (path: string) => {
-    const log = createWriteStream(logPath, { flags: 'a' });
+    const log = openSync(logPath, 'a');
     const flags = ['--kubeconfig', path, ...watched, ...places, ...behaviour];
     const started = spawn(process.execPath, [...nodeFlags, main, 'run', ...flags], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', log, log],
       // As in the image.
       env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace, ...env },
     });
-    started.stdout?.pipe(log);
-    started.stderr?.pipe(log);
-    let said = '';
-    started.stdout?.on('data', (chunk: Buffer) => {
-      said = `${said}${chunk}`.slice(-SAID_LENGTH);
-    });
+    closeSync(log);
+    const isLost = () => readFileSync(logPath, 'utf8').slice(-SAID_LENGTH).includes('"end":"lost"');
     started.on('close', () => {
-      if (isKeptRunning || said.includes('"end":"lost"')) setTimeout(restart, RESTART_MS);
+      if (isKeptRunning || isLost()) setTimeout(restart, RESTART_MS);
     });
     const restart = () => {
       if (!isWanted || child !== started) return;
