@@ -1,6 +1,6 @@
 // Bundles the program into dist, or into the folder given: main.js; demo.js, which only `holdfast demo` loads; and parts, what they share and what is loaded
 // when it is needed. With THIRD_PARTY_NOTICES.txt and sbom.cdx.json of all of it, and in image of what the image holds, which is all but demo.js.
-//   build.mjs [--single-file] [FOLDER]    --single-file: everything in main.js, for executables
+//   build.mjs [--single-file] [--without-maps] [FOLDER]    --single-file: everything in main.js, for executables
 // Fails when the bundle would not run on the oldest Node we promise, or holds a package whose licence is not known to be fit.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -17,7 +17,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const require = createRequire(import.meta.url);
 const packageJson = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
 const { values: flags, positionals } = parseArgs({
-  options: { 'single-file': { type: 'boolean', default: false } },
+  options: {
+    'single-file': { type: 'boolean', default: false },
+    'without-maps': { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
 const isSingleFile = flags['single-file'];
@@ -56,7 +59,7 @@ const result = await build({
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'external',
-  sourcemap: true,
+  sourcemap: !flags['without-maps'],
   sourcesContent: false,
   define: { HOLDFAST_DASHBOARD_PAGE: JSON.stringify(page.html) },
   metafile: true,

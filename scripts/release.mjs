@@ -51,11 +51,9 @@ function emptyFolder(path) {
 
 /** The program with its licences, without maps, in a folder. */
 function build(folder, ...flags) {
-  execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), ...flags, folder], {
+  execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), '--without-maps', ...flags, folder], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  for (const name of readdirSync(folder, { recursive: true }))
-    if (name.endsWith('.map')) rmSync(join(folder, name));
   cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   return folder;
 }
