@@ -139,6 +139,8 @@ export const limits = {
   freezeFieldCharacters: 16 * 1024,
   /** Bytes of the annotation `holdfast.dev/post-promotion`. */
   postPromotionAnnotationBytes: 16 * 1024,
+  /** Nesting of one object of our kinds; values of a chart may be anything. */
+  objectDepth: 100,
   /** Problems reported for one object; the rest is counted. */
   problemsPerObject: 50,
 

@@ -48,6 +48,10 @@ export function parseKind<Name extends KindName>(
   object: unknown,
   options: ParseOptions = {},
 ): ParseResult<ParsedKinds[Name]> {
+  if (isDeeperThan(limits.objectDepth, object)) {
+    const message = `is nested deeper than ${limits.objectDepth} levels`;
+    return { ok: false, problems: [{ path: 'spec', message }], warnings: [] };
+  }
   const schema = objectSchemaOf(name);
   const raw = holdsNull(object) ? dropNulls(object, schema) : object;
   const problems = identityProblems(name, raw);
@@ -66,6 +70,12 @@ export function parseKind<Name extends KindName>(
   const annotated = withAnnotatedPostPromotion(value as unknown as Canary);
   if (annotated.problems.length > 0) return { ok: false, problems: annotated.problems, warnings: all };
   return { ok: true, value: annotated.canary as ParsedKinds[Name], warnings: all };
+}
+
+/** API servers take 10,000 levels, and code that goes down as many ends the process. */
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((child) => isDeeperThan(levels - 1, child));
 }
 
 /**

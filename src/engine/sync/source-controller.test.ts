@@ -27,7 +27,10 @@ function watchedSet(objects: readonly KubernetesObject[]) {
     onChange: (listener) => void listeners.push(listener),
     close: () => undefined,
   };
-  return { set, bring: (object = source) => listeners.forEach((listener) => void listener(object)) };
+  return {
+    set,
+    bring: (object: KubernetesObject | undefined) => listeners.forEach((listener) => void listener(object)),
+  };
 }
 
 function optionsWith(
@@ -40,6 +43,7 @@ function optionsWith(
     clock: { nowMs: () => 0, setTimer: () => () => undefined },
     isFollowed: () => true,
     wakeCanary: () => undefined,
+    log: { error: () => undefined },
     openWatch: () => watchedSet([]).set,
     repositories: {
       open: () => ({ keep: () => undefined, onNews: () => () => undefined }),
@@ -63,12 +67,12 @@ test('a Source that changes while the program ends is not followed again', async
   });
   const controller = createSourceController(options);
   controller.start();
-  sources.bring();
+  sources.bring(source);
   await Promise.resolve();
   const before = [...polling];
 
   await controller.stop();
-  sources.bring();
+  sources.bring(source);
   await Promise.resolve();
 
   expect(before).toEqual(['shop']);
@@ -103,5 +107,33 @@ test('a Canary of no Source has only those read again that may write its target'
   canaries.bring(canary);
 
   expect(woken).toEqual(['bank']);
+  await controller.stop();
+});
+
+test('a Source that is nested as deeply as API servers take ends neither the process nor what follows the others', async () => {
+  const values = JSON.parse(`${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}`) as unknown;
+  const deep = {
+    ...source,
+    metadata: { ...source.metadata, name: 'deep', uid: '2' },
+    spec: { ...(source.spec as object), helm: { values } },
+  };
+  const sources = watchedSet([deep, source]);
+  const polled: string[] = [];
+  const options = optionsWith({
+    sources: sources.set,
+    canarySet: watchedSet([]).set,
+    openPoller: ({ metadata }) => ({
+      start: () => void polled.push(metadata.name),
+      wake: () => undefined,
+      stop: async () => undefined,
+    }),
+  });
+  const controller = createSourceController(options);
+  controller.start();
+
+  sources.bring(undefined);
+  await Promise.resolve();
+
+  expect(polled).toEqual(['shop']);
   await controller.stop();
 });
