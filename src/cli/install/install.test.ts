@@ -74,6 +74,15 @@ describe('install', () => {
     );
   });
 
+  it('lets the role edit, which Sources are written with, own what is generated for a Canary where the cluster guards owner references', () => {
+    const [edit] = installObjects(options).filter(({ metadata }) => metadata.name === 'holdfast-edit');
+    expect(rulesIn(edit ? [edit] : [])).toContainEqual({
+      apiGroups: ['flagger.app'],
+      resources: ['canaries/finalizers'],
+      verbs: ['update'],
+    });
+  });
+
   it('writes what Sources hold with its own rights only where an administrator trusts some', () => {
     const verbsOn = (resource: string, more: object) =>
       rulesIn(installObjects({ ...options, ...more })).find(

@@ -4,6 +4,7 @@ import {
   applyRights,
   holdfastRights,
   holdfastVerbs,
+  ownership,
   ownRights,
   type Right,
   type RightsOptions,
@@ -126,7 +127,7 @@ function rolesForPeople({ name, labels }: RbacOptions): KubernetesObject[] {
     .map(([group, resource]) => ({ group, resource, verbs: holdfastVerbs, why: 'to make requests' }));
   return [
     people('view', on(['get', 'list', 'watch'], 'to look')),
-    people('edit', on(['create', 'delete', 'patch', 'update'], 'to change')),
+    people('edit', [...on(['create', 'delete', 'patch', 'update'], 'to change'), ownership]),
     people('admin', requests),
   ];
 }

@@ -80,6 +80,14 @@ export const ownRights: readonly Right[] = [
   { group: '', resource: 'secrets', verbs: ['create'], why: 'to create that key once' },
 ];
 
+/** Of whoever writes what is generated for a Canary: Holdfast, and the accounts of Sources. OpenShift guards owner references. */
+export const ownership: Right = {
+  group: 'flagger.app',
+  resource: 'canaries/finalizers',
+  verbs: ['update'],
+  why: 'to own what is generated for a Canary, where owner references are guarded',
+};
+
 /** In every namespace whose Canaries or Sources are Holdfast's. */
 const watchedRights: readonly Right[] = [
   {
@@ -95,12 +103,7 @@ const watchedRights: readonly Right[] = [
     why: 'Canaries, and requests made in Git by their annotations',
   },
   { group: 'flagger.app', resource: 'canaries/status', verbs: ['patch'], why: 'to write status' },
-  {
-    group: 'flagger.app',
-    resource: 'canaries/finalizers',
-    verbs: ['update'],
-    why: 'to own what is generated for a Canary, where owner references are guarded',
-  },
+  ownership,
   {
     group: 'flagger.app',
     resource: 'metrictemplates',
