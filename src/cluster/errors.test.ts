@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { measureEffort } from '../../test/effort.ts';
 import { errorFromStatus } from './errors.ts';
 import { failure } from './testing/scripted-server.ts';
 
@@ -99,6 +100,15 @@ describe('errorFromStatus', () => {
     const causes = [{ field: 'spec.a', message: `Invalid value: "x": failed rule: ${rule}` }];
     const body = failure(422, 'Invalid', 'Bucket "a" is invalid', { causes });
     expect(errorFromStatus(deployment, 422, body)).toMatchObject({ isImmutable });
+  });
+
+  it('is made at once where the API server quotes a name of tens of thousands of spaces, which whoever writes to Git may choose', () => {
+    const spaces = ' '.repeat(60_000);
+    const why = `failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.template.spec.containers[name="a${spaces}b"].foo: field not declared in schema`;
+    const effort = measureEffort();
+    const { kind, isImmutable } = errorFromStatus(deployment, 500, failure(500, '', why));
+    expect([kind, isImmutable]).toEqual(['invalid', false]);
+    expect(effort()).toBeLessThan(20);
   });
 
   it('repeats the lines of a policy engine as one, and cuts no character in two', () => {

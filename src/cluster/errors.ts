@@ -205,13 +205,13 @@ function isOfWebhook({ code, message }: StatusBody): boolean {
 const isPolicy = /^admission webhook "|ValidatingAdmissionPolicy '/;
 const namesField = /\bfields?\b|\bspec\.\w|\b(is|are) immutable\b/i;
 
+/** A run of spaces is looked at once: servers quote what they refuse, which may be half a million of them. */
+const betweenErrors = /, (?=[\w.[\]-]+: )|(?<!\s)\s*\n\s*/;
+
 /** Every cause counts, also of several in one message: an object with other errors as well could not be recreated. */
 function saysImmutable(status: StatusBody, causes: readonly Cause[]): boolean {
   const whole = text(status.message);
-  const said =
-    causes.length > 0
-      ? causes.map(({ message }) => text(message))
-      : whole.split(/, (?=[\w.[\]-]+: )|\s*\n\s*/);
+  const said = causes.length > 0 ? causes.map(({ message }) => text(message)) : whole.split(betweenErrors);
   const needsField = isPolicy.test(whole);
   return said.every((message) => immutableWords.test(message) && (!needsField || namesField.test(message)));
 }
