@@ -99,6 +99,8 @@ export const limits = {
 
   /** Bytes of a whole LKG record before compression; refused before the analysis begins (design 5). */
   recordBytes: 8 * 1024 * 1024,
+  /** Bytes of the ConfigMaps and Secrets of one pod template that are read from the cluster at a time. */
+  liveConfigBytes: 16 * 1024 * 1024,
   /** Bytes of one Secret that holds a part of a record. */
   recordPartBytes: 900 * 1024,
   /** Kept releases per Canary, newest first (design 5). */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { KubernetesObject, ObjectReference } from '../../../api/kubernetes.ts';
 import { aRelease } from '../../../workload/shared/fixtures.test-support.ts';
 import type { Head } from './heads.ts';
-import { createLiveConfig } from './live-config.ts';
+import { createLiveConfig, readConfigs } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
 
 const key = new Uint8Array(32).fill(7);
@@ -103,4 +103,26 @@ test('nothing is said before the watches know which objects there are', async ()
   const cluster = aCluster({ password: 'b25l' });
   const view = { namespace: 'shop', configVersion: () => undefined } as unknown as NamespaceView;
   expect(await createLiveConfig(cluster, key).withLiveConfig('shop/podinfo', aHead(), view)).toBeUndefined();
+});
+
+test('of thousands of ConfigMaps of a mebibyte that a template names no more are held than the process has room for', async () => {
+  const data = { a: 'x'.repeat(1_000_000) };
+  let read = 0;
+  const cluster = {
+    async get({ name }: ObjectReference): Promise<KubernetesObject> {
+      read += 1;
+      return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' }, data };
+    },
+  };
+  const named = Array.from(
+    { length: 5_000 },
+    (_, index) => ({ kind: 'ConfigMap', name: `a${index}` }) as const,
+  );
+
+  await expect(readConfigs(cluster, 'shop', named)).rejects.toMatchObject({
+    reason: 'RecordTooLarge',
+    message: expect.stringContaining('more than 16 MiB'),
+  });
+
+  expect(read).toBeLessThan(30);
 });

@@ -8,6 +8,7 @@ import {
   namespacedName,
   partOfLabel,
 } from '../../../api/kubernetes.ts';
+import { limits } from '../../../api/limits.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
 import {
@@ -20,6 +21,7 @@ import {
 import { untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey, configKeysIn } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/metadata.ts';
+import { EngineError } from '../../failure.ts';
 import type { Head, Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { LiveHeads } from './observation.ts';
@@ -78,16 +80,34 @@ async function overlaid(git: Head, read: (release: Release) => Promise<Release>)
   return { ...git, view: { ...named, ledger: { ...view.ledger, digest: ledger.digest } }, release, ledger };
 }
 
-/** ConfigMaps and Secrets as they are in the cluster now, as far as they exist. */
+/** Objects that are read at a time: what comes beyond the limit is held, too. */
+const readAtATime = 8;
+
+/**
+ * ConfigMaps and Secrets as they are in the cluster now, as far as they exist. Throws EngineError RecordTooLarge: a template may name thousands, each of a
+ * mebibyte, and several Canaries are looked at together.
+ */
 export async function readConfigs(
   cluster: Pick<Cluster, 'get'>,
   namespace: string,
   named: ReadonlyArray<Pick<ConfigReference, 'kind' | 'name'>>,
 ): Promise<KubernetesObject[]> {
-  const found = await Promise.all(
-    named.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
-  );
-  return found.filter((object) => object !== undefined);
+  const found: KubernetesObject[] = [];
+  let bytes = 0;
+  for (let next = 0; next < named.length; next += readAtATime) {
+    const some = named.slice(next, next + readAtATime);
+    const read = await Promise.all(
+      some.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
+    );
+    found.push(...read.filter((object) => object !== undefined));
+    for (const object of read) bytes += JSON.stringify(object ?? '').length;
+    if (bytes > limits.liveConfigBytes)
+      throw new EngineError(
+        'RecordTooLarge',
+        `the ConfigMaps and Secrets that the pods name have more than ${limits.liveConfigBytes / 1_048_576} MiB; remove large ones from the pod template`,
+      );
+  }
+  return found;
 }
 
 /**
