@@ -7,6 +7,7 @@ import { createApplied } from '../engine/applied.ts';
 import { createClaims } from '../engine/apply-set.ts';
 import type { SourceParts } from '../engine/sync/context/context.ts';
 import { createPresence } from '../engine/sync/context/presence.ts';
+import { createRoom } from '../engine/sync/context/room.ts';
 import { type Builders, createBuildCache } from '../render/build/builder.ts';
 import type { Connection } from '../server/connection.ts';
 import { commonParts } from './read-only-parts.ts';
@@ -31,6 +32,7 @@ export async function sourceParts(
     events: { emit: nothing },
     applied: createApplied('holdfast'),
     claims: createClaims(),
+    room: createRoom(Number.POSITIVE_INFINITY),
     sources: () => [],
     source: () => undefined,
     presence: createPresence(parts),

@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { sourceAccount } from '../api/kubernetes.ts';
 import type { WatchedSet } from '../contracts/cluster.ts';
 import type { SourceRights } from '../engine/sync/scope/permissions.ts';
@@ -19,6 +20,7 @@ export function sourceParts(wiring: EngineWiring) {
     dataDirectory,
     gitDiskBytes: diskBytes,
     gitIdentity: identity,
+    roomBytes = getHeapStatistics().heap_size_limit / 3,
   } = options;
   return {
     cluster: wiring.sourceCluster,
@@ -31,6 +33,7 @@ export function sourceParts(wiring: EngineWiring) {
     repositories: createRepositories({ access, client, clock, dataDir: dataDirectory, diskBytes, identity }),
     openPoller: createOpenPoller(clock, Math.random),
     openForge: access.openForge,
+    roomBytes,
     onDrift: sink.drift,
     onRendered: sink.rendered,
   };

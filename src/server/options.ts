@@ -36,6 +36,8 @@ export interface AppOptions {
   readonly dataDirectory: string;
   /** What the repositories of all Sources may take of it; default `limits.gitDiskBytes`. */
   readonly gitDiskBytes?: number | undefined;
+  /** Of memory for the objects of all Sources; default: a third of the heap, the rest is for what is read and rendered at the moment, and for the watches. */
+  readonly roomBytes?: number | undefined;
   /** Name of this cluster in refs, branches, commit statuses and alerts; a DNS label. */
   readonly clusterName: string;
   /** Author and committer of what Holdfast commits. */

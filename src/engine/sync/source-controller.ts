@@ -6,6 +6,7 @@ import type { Reproduced } from '../canary/context/reproduction.ts';
 import { createAppointments } from '../work-queue.ts';
 import { createMemberWatches } from './apply/members.ts';
 import { createPresence } from './context/presence.ts';
+import { createRoom } from './context/room.ts';
 import type { SourceGit } from './read/source-git.ts';
 import { createAccountRights } from './scope/permissions.ts';
 import { createSourceBindings } from './scope/source-bindings.ts';
@@ -18,6 +19,7 @@ type OwnParts =
   | 'canaries'
   | 'canary'
   | 'claims'
+  | 'room'
   | 'presence'
   | 'bindings'
   | 'openMembers'
@@ -28,6 +30,8 @@ type OwnParts =
 export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnParts> {
   readonly sources: WatchedSet;
   readonly canarySet: WatchedSet;
+  /** Of memory for the objects of all Sources. */
+  readonly roomBytes: number;
   /** RoleBindings of `sourceAccount`; undefined: Holdfast does not keep them. */
   readonly bindingSet: WatchedSet | undefined;
   /** Which Sources are followed: all of the cluster, or those given as files. */
@@ -166,6 +170,7 @@ function partsOf(
     refreshSoon,
     rereadFor: (canary) => rereadFor(following, canary),
     claims: createClaims(),
+    room: createRoom(options.roomBytes),
     presence: createPresence(options),
     accountRights: createAccountRights(options),
     bindings: createSourceBindings({ ...options, bindings: options.bindingSet, canaries: canarySet }),

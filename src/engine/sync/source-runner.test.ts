@@ -13,6 +13,7 @@ import { createBuildCache } from '../../render/build/builder.ts';
 import { createApplied } from '../applied.ts';
 import { createClaims } from '../apply-set.ts';
 import { createHeads } from '../canary/context/heads.ts';
+import { createRoom } from './context/room.ts';
 import { type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
 const source: KubernetesObject = {
@@ -194,6 +195,7 @@ function startRunner(
     heads,
     applied: createApplied('holdfast'),
     claims,
+    room: createRoom(Number.POSITIVE_INFINITY),
     presence: { read: (object: KubernetesObject) => cluster.get({ ...object, name: object.metadata.name }) },
     secretKey: new Uint8Array(32),
     rights: { isTrusted: () => true, protectedNamespaces: [], crossNamespaceRefs: true },

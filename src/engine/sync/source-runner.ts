@@ -150,6 +150,7 @@ export function startSourceRunner(
     async stop() {
       teller.stop();
       parts.claims.ended(key);
+      parts.room.forget(key);
       unsubscribe();
       await poller?.stop();
       watch?.close();

@@ -29,6 +29,7 @@ import type { NotPruned, PrunePlan } from '../scope/prune-plan.ts';
 import type { SourceBindings } from '../scope/source-bindings.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
 import type { Presence } from './presence.ts';
+import type { Room } from './room.ts';
 
 /** The parts that all Sources share. */
 export interface SourceParts {
@@ -40,6 +41,7 @@ export interface SourceParts {
   readonly heads: Heads;
   readonly applied: Applied;
   readonly claims: Claims;
+  readonly room: Room;
   readonly presence: Presence;
   readonly accountRights: AccountRights;
   readonly rights: SourceRights;

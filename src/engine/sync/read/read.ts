@@ -1,3 +1,4 @@
+import { createPause } from '../../../api/clock.ts';
 import type { CommitInfo } from '../../../api/commit.ts';
 import {
   canonicalJson,
@@ -22,6 +23,7 @@ import {
   type SourceState,
   type SyncContext,
 } from '../context/context.ts';
+import { heldBytes } from '../context/room.ts';
 import { objectsOfCanary } from '../scope/canary-objects.ts';
 import { type CommitReader, isOutsideUnchanged, treeAt } from './commit-files.ts';
 import { unignored, withoutIgnored } from './ignore-rules.ts';
@@ -72,7 +74,28 @@ export async function readCommit(
   }
   state.isRenamed = false;
   const behind = otherBehind(context, commit.commit);
-  state.snapshot = await readSnapshot(context, { commit, signal, behind });
+  const snapshot = await readSnapshot(context, { commit, signal, behind });
+  await takeRoom(context, snapshot);
+  state.snapshot = snapshot;
+}
+
+/** Throws EngineError TooLarge where there is no room for the snapshot; then nothing of it is held. */
+async function takeRoom(
+  { parts, state, signal }: SyncContext,
+  { all }: Pick<Snapshot, 'all'>,
+): Promise<void> {
+  const pause = createPause(signal);
+  let bytes = 0;
+  for (const object of all) {
+    await pause();
+    bytes += heldBytes(object);
+  }
+  try {
+    parts.room.take(state.key, bytes);
+  } catch (error) {
+    state.rendered.keepOnly([]);
+    throw error;
+  }
 }
 
 /** A Source of the namespace that polls the same ref and has yet to read this commit: what left here may have moved there. */
