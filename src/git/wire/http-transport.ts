@@ -5,7 +5,7 @@ import type { HttpLimits, HttpStream } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
 import { type GitCredentials, httpOptionsOf } from './credentials.ts';
 import { createHttpReceivePack } from './http-receive-pack.ts';
-import { checkListing, oneChunk, readableListing } from './pkt-line.ts';
+import { checkListing, inPieces, onlyRefs, readableListing } from './pkt-line.ts';
 import {
   checkGitUrl,
   collect,
@@ -52,13 +52,14 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
   }
 
   return {
-    async request({ url, method = 'GET', headers = {}, body }) {
+    async request({ url, method = 'GET', headers = {}, body }, prefix) {
       const sent = body
         ? { method, headers, body: await collect(body, MAX_REQUEST_BYTES) }
         : { method, headers };
       const answer = await ask(url.slice(configured.length), sent);
       // Read to the end here: the library treats a failed body as the end of it.
-      const listing = await collect(counted(options, answer), options.limits.maxListingBytes);
+      const refs = onlyRefs(counted(options, answer), prefix);
+      const listing = await collect(refs, options.limits.maxListingBytes);
       // A page in the place of the first answer is the library's to recognise; in that of the refs it takes one for no refs.
       if (sent.method === 'POST' || answer.headers['content-type']?.startsWith('application/x-git-'))
         await checkListing(configured, listing, said);
@@ -68,7 +69,7 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
         statusCode: answer.status,
         statusMessage: '',
         headers: { ...answer.headers },
-        body: oneChunk(readableListing(listing)),
+        body: inPieces(readableListing(listing)),
       };
     },
     async uploadPack({ v0: body }) {

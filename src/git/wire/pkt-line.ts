@@ -1,3 +1,4 @@
+import { createPause } from '../../api/clock.ts';
 import { GitError } from '../errors.ts';
 
 /** One line of text as a Git pkt-line: four hexadecimal digits of length, then the text. */
@@ -50,7 +51,7 @@ export async function checkListing(
   listing: Uint8Array,
   said: (text: string) => string,
 ): Promise<void> {
-  for await (const packet of readPktLines(oneChunk(listing))) {
+  for await (const packet of readPktLines(inPieces(listing))) {
     const line = packet.toString('utf8', 0, 1_000).trimEnd();
     if (line === 'object-format=sha256') {
       throw new GitError('Refused', `${url} is a SHA-256 repository; only SHA-1 repositories are supported`);
@@ -74,7 +75,55 @@ export function readableListing(listing: Uint8Array): Uint8Array {
   return Buffer.concat([WITHOUT_REFS.subarray(0, -FLUSH.length), line, FLUSH]);
 }
 
-/** Bytes as a stream of one chunk. */
-export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+/**
+ * A listing without the refs that were not asked for. A server may send hundreds of thousands, which would be held until its end, and what reads
+ * them takes more than a microsecond for each.
+ */
+export async function* onlyRefs(
+  listing: AsyncIterable<Uint8Array>,
+  prefix: string,
+): AsyncGenerator<Uint8Array> {
+  const wanted = Buffer.from(prefix);
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of listing) {
+    rest = Buffer.concat([rest, chunk]);
+    const kept: Buffer[] = [];
+    let at = 0;
+    for (let end = endOfPacket(rest, at); end <= rest.length; end = endOfPacket(rest, at)) {
+      const packet = rest.subarray(at, end);
+      if (!isOtherRef(packet, wanted)) kept.push(packet);
+      at = end;
+    }
+    rest = rest.subarray(at);
+    // No packet is so long: who reads what is garbled refuses it.
+    if (rest.length > 65_536) kept.push(rest);
+    yield Buffer.concat(kept);
+    if (rest.length > 65_536) rest = Buffer.alloc(0);
+  }
+  yield rest;
 }
+
+/** Infinity where that is not known, or garbled. */
+function endOfPacket(bytes: Buffer, at: number): number {
+  const length = Number.parseInt(bytes.toString('latin1', at, at + 4), 16);
+  return at + 4 <= bytes.length && length >= 0 ? at + Math.max(4, length) : Number.POSITIVE_INFINITY;
+}
+
+const NAME_AT = 45;
+
+/** The first ref of protocol v0 has the capabilities after a zero byte. */
+function isOtherRef(packet: Buffer, wanted: Buffer): boolean {
+  const isRef = packet[NAME_AT - 1] === 0x20 && /^[0-9a-f]{40}$/.test(packet.toString('latin1', 4, 44));
+  return isRef && !packet.subarray(NAME_AT).subarray(0, wanted.length).equals(wanted) && !packet.includes(0);
+}
+
+/** Bytes as a stream that leaves others their turn. */
+export async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  const pause = createPause();
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    yield bytes.subarray(at, at + PIECE_BYTES);
+    await pause();
+  }
+}
+
+const PIECE_BYTES = 65_536;

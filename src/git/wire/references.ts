@@ -87,7 +87,8 @@ export async function listRefs(
   query: { prefix: string; symrefs: boolean },
 ): Promise<ServerRef[]> {
   try {
-    return await git.listServerRefs({ http, url, protocolVersion: 2, peelTags: true, ...query });
+    const asked = { request: (request: git.GitHttpRequest) => http.request(request, query.prefix) };
+    return await git.listServerRefs({ http: asked, url, protocolVersion: 2, peelTags: true, ...query });
   } catch (error) {
     if (error instanceof GitError) throw error;
     if (error instanceof git.Errors.SmartHttpError) {

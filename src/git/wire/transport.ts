@@ -69,8 +69,8 @@ export interface ReceivePack {
 
 /** Requests to one repository, by smart HTTP or SSH. Every failure is a GitError. */
 export interface GitTransport {
-  /** isomorphic-git's plug-in, for listing refs alone: the library itself has no deadlines, limits or abort. */
-  request(request: GitHttpRequest): Promise<GitHttpResponse>;
+  /** For isomorphic-git's plug-in, for listing refs of this prefix alone: the library itself has no deadlines, limits or abort. */
+  request(request: GitHttpRequest, prefix: string): Promise<GitHttpResponse>;
   /** Asks git-upload-pack for a pack and returns the answer's bytes. */
   uploadPack(request: PackRequest): Promise<AsyncIterableIterator<Uint8Array>>;
   /** Opens nothing yet. */

@@ -1,5 +1,5 @@
 import { GitError } from '../errors.ts';
-import { encodePktLine, FLUSH, oneChunk, readPktLines } from '../wire/pkt-line.ts';
+import { encodePktLine, FLUSH, inPieces, readPktLines } from '../wire/pkt-line.ts';
 import type { GitTransport, ReceivePack, Said } from '../wire/transport.ts';
 import { encodePack, type NewObject } from './new-objects.ts';
 
@@ -118,7 +118,7 @@ async function readAdvertisement({ url, receivePack, said }: PushTarget): Promis
     throw new GitError('Unreachable', `${url}: the ref listing was truncated`);
   const refs = new Map<string, string>();
   let capabilities = new Set<string>();
-  for await (const packet of readPktLines(oneChunk(bytes))) {
+  for await (const packet of readPktLines(inPieces(bytes))) {
     const [line = '', list] = packet.toString('utf8').trimEnd().split('\0');
     if (line.startsWith('ERR ')) throw new GitError('Unauthorized', `${url}: ${said(line)}`);
     if (list !== undefined) capabilities = new Set(list.split(' '));
@@ -144,7 +144,7 @@ async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report>
   const { content, messages, isFatal } = sideBand ? await demultiplex(bytes) : whole;
   const result = new Map<string, string>();
   let unpack: string | undefined;
-  for await (const packet of readPktLines(oneChunk(content))) {
+  for await (const packet of readPktLines(inPieces(content))) {
     const line = packet.toString('utf8').trimEnd();
     const found = /^(ok|ng) (\S+)(?: (.*))?$/s.exec(line);
     if (line.startsWith('unpack ') && line !== 'unpack ok') unpack = line;
@@ -158,7 +158,7 @@ async function demultiplex(bytes: Uint8Array) {
   const report: Buffer[] = [];
   const messages: string[] = [];
   let isFatal = false;
-  for await (const packet of readPktLines(oneChunk(bytes))) {
+  for await (const packet of readPktLines(inPieces(bytes))) {
     if (packet[0] === 1) report.push(packet.subarray(1));
     else if (packet[0] === 2 || packet[0] === 3) messages.push(packet.toString('utf8', 1));
     if (packet[0] === 3) isFatal = true;

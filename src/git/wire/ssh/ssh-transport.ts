@@ -1,7 +1,15 @@
 import type { SshAddress } from '../../../api/source/git-address.ts';
 import { HttpError } from '../../../http/errors.ts';
 import { GitError } from '../../errors.ts';
-import { checkListing, encodePktLine, FLUSH, oneChunk, readableListing, readPktLines } from '../pkt-line.ts';
+import {
+  checkListing,
+  encodePktLine,
+  FLUSH,
+  inPieces,
+  onlyRefs,
+  readableListing,
+  readPktLines,
+} from '../pkt-line.ts';
 import {
   collect,
   type GitTransport,
@@ -42,19 +50,20 @@ export function createSshTransport(options: TransportOptions, address: SshAddres
 
   return {
     /** The library expects HTTP: its GET reads the greeting, and its POST is sent to the same program. */
-    async request({ url: asked, method = 'GET', body }) {
+    async request({ url: asked, method = 'GET', body }, prefix) {
       if (method === 'GET') {
         listing = await greet('git-upload-pack', limits.maxListingBytes);
         if (!listing.isVersion2) listing.service.close();
         const head = Buffer.concat([encodePktLine('# service=git-upload-pack\n'), FLUSH]);
-        return answer(asked, 'advertisement', Buffer.concat([head, listing.greeting]));
+        const advertised = onlyRefs(inPieces(Buffer.concat([head, listing.greeting])), prefix);
+        return answer(asked, 'advertisement', await collect(advertised, limits.maxListingBytes));
       }
       if (!listing || !body) throw new GitError('Unreachable', `${url}: the ref listing cannot be requested`);
       const { service } = listing;
       try {
         for await (const chunk of body) service.write(chunk);
         service.end();
-        const refs = await collect(service.output, limits.maxListingBytes);
+        const refs = await collect(onlyRefs(service.output, prefix), limits.maxListingBytes);
         await checkListing(url, refs, said);
         return answer(asked, 'result', refs);
       } finally {
@@ -79,7 +88,7 @@ function answer(url: string, kind: string, body: Uint8Array) {
     statusCode: 200,
     statusMessage: '',
     headers: { 'content-type': `application/x-git-upload-pack-${kind}` },
-    body: oneChunk(readableListing(body)),
+    body: inPieces(readableListing(body)),
   };
 }
 
