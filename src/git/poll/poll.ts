@@ -1,3 +1,4 @@
+import { createSlots } from '../../api/slots.ts';
 import type { PollResult } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import type { Needs } from '../store/repository.ts';
@@ -52,6 +53,9 @@ function shareResult(
   store.seen.set(record, { target, results: results.set(known, result) });
 }
 
+/** Ranges that are looked for at a time in one namespace: all tags are held for it, which may take tens of mebibytes. */
+const ranges = createSlots(4);
+
 /** Where the reference points: the server is asked once for all Sources of this store that follow it. */
 function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
   const { openTransport, reference, store, url, ages, state } = context;
@@ -62,7 +66,12 @@ function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
       ...ages,
       notBeforeMs,
       key: referenceKey(reference),
-      look: (shared) => resolveReference(() => openTransport(shared), url, reference),
+      async look(shared) {
+        const look = () => resolveReference(() => openTransport(shared), url, reference);
+        if (!reference.semver) return look();
+        const release = await ranges.acquire(store.namespace, shared);
+        return look().finally(release);
+      },
     },
     signal,
   );
