@@ -1,6 +1,9 @@
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
+import { encodePktLine, FLUSH, inPieces } from './pkt-line.ts';
+import { resolveReference } from './references.ts';
+import type { GitTransport } from './transport.ts';
 
 const signal = new AbortController().signal;
 let fixture: GitFixture;
@@ -139,4 +142,30 @@ test('a repository of SHA-256 objects is reported as not supported', async () =>
   const source = fixture.source({ url: `${fixture.server.url}/new/.git` });
 
   await expect(source.poll(signal)).rejects.toMatchObject({ message: expect.stringContaining('SHA-256') });
+});
+
+test('of the versions in a range the highest thousand are remembered, however many a server has', async () => {
+  const idOf = (version: number) => version.toString(16).padStart(40, '0');
+  const tags = Array.from({ length: 1_500 }, (_, version) =>
+    encodePktLine(`${idOf(version)} refs/tags/1.0.${version}\n`),
+  );
+  const capabilities = ['version 2\n', 'ls-refs=unborn\n'].map(encodePktLine);
+  const greeting = [encodePktLine('# service=git-upload-pack\n'), FLUSH, ...capabilities, FLUSH];
+  const request: GitTransport['request'] = async ({ url, method = 'GET' }) => ({
+    url,
+    method,
+    statusCode: 200,
+    statusMessage: '',
+    headers: { 'content-type': 'application/x-git-upload-pack-advertisement' },
+    body: inPieces(Buffer.concat(method === 'GET' ? greeting : [...tags, FLUSH])),
+  });
+
+  const found = await resolveReference(
+    async () => ({ request }) as GitTransport,
+    'https://git.example.com/shop.git',
+    { semver: '1.x' },
+  );
+
+  expect(found.refName).toBe('refs/tags/1.0.1499');
+  expect([found.candidates.length, found.candidates.at(-1)]).toEqual([1_000, idOf(500)]);
 });

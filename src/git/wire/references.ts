@@ -14,7 +14,7 @@ export interface Resolved {
   /** What to ask the server for: the tag object of an annotated tag, else the commit. */
   readonly want: string;
   readonly refName: string;
-  /** Commits of all tags in the range, for `semver` only: going from one to another is no rewrite. */
+  /** Commits of the tags in the range, the highest ones, for `semver` only: going from one to another is no rewrite. */
   readonly candidates: readonly string[];
 }
 
@@ -105,13 +105,17 @@ function pick(refs: readonly ServerRef[], refName: string, missing: string): Res
   return { ...commitOf(found), refName, candidates: [] };
 }
 
+/** They are held until the next listing, and a server may have hundreds of thousands of versions. */
+const mostCandidates = 1_000;
+
 async function pickVersion(refs: readonly ServerRef[], range: string, url: string): Promise<Resolved> {
   const tags = refs.filter(({ ref }) => ref.startsWith('refs/tags/'));
   const tagOf = ({ ref }: ServerRef) => ref.slice('refs/tags/'.length);
   const { best, matching } = await highestVersion(range, tags, tagOf, createPause());
   if (!best)
     throw new GitError('RefNotFound', `${url} has no tag in the range "${range}"; check spec.ref.semver`);
-  return { ...commitOf(best), refName: best.ref, candidates: matching.map((ref) => commitOf(ref).commit) };
+  const candidates = matching.slice(0, mostCandidates).map((ref) => commitOf(ref).commit);
+  return { ...commitOf(best), refName: best.ref, candidates };
 }
 
 function commitOf({ ref, oid, peeled = oid }: ServerRef): { commit: string; want: string } {
