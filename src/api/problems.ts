@@ -78,7 +78,7 @@ function boundMessage(word: string, origin: string, bound: number | bigint): str
 }
 
 const formats: ReadonlyArray<[pattern: string, words: string]> = [
-  ['^[0-9]+(m|s)', 'must be a duration such as 30s or 1m'],
+  ['^[0-9]+(m|s)', 'must be a duration in minutes or seconds, such as 30s or 60m'],
   ['(ms|s|m|h)', 'must be a duration such as 30s, 1m30s or 500ms'],
   ['https?|ssh', 'must begin with http://, https:// or ssh://, or be user@host:path'],
   ['https?', 'must begin with http:// or https://'],

@@ -49,7 +49,7 @@ describe('messages', () => {
     ],
     [
       { analysis: { interval: 'soon', threshold: 1, stepWeight: 5 } },
-      /^spec\.analysis\.interval must be a duration such as 30s or 1m$/,
+      /^spec\.analysis\.interval must be a duration in minutes or seconds, such as 30s or 60m$/,
     ],
     [{ postPromotion: { threshold: -1 } }, /^spec\.postPromotion\.threshold must be at least 0$/],
     [{ postPromotion: { threshold: 0.5 } }, /^spec\.postPromotion\.threshold must be a whole number/],

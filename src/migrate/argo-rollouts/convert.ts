@@ -12,14 +12,13 @@ import {
   textOf,
 } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { formatDurationMs } from '../../api/time.ts';
 import { defaultSelectorLabels } from '../../workload/shared/metadata.ts';
 import type { Files } from '../edit.ts';
 import type { Placed } from '../tree.ts';
 import { convertAnalyses, type MadeAnalysis } from './metrics.ts';
 import { type Report, type Rule, tell, tellFields, unlessFalse } from './report.ts';
 import { convertRouting, type Routing } from './routers.ts';
-import { convertBlueGreen, convertCanary, servicesOf, type Trial } from './strategy.ts';
+import { convertBlueGreen, convertCanary, intervalText, servicesOf, type Trial } from './strategy.ts';
 
 /** A Rollout, and what of the tree and the cluster belongs to it. */
 interface RolloutContext {
@@ -219,7 +218,7 @@ function canaryOf(context: RolloutContext, parts: Parts): Canary {
     // Until Argo Rollouts has let go of the Services.
     suspend: true,
     analysis: present({
-      interval: formatDurationMs(intervalMs(parts)),
+      interval: intervalText(intervalMs(parts)),
       threshold: before.threshold,
       ...(divides ? { stepWeights: [...weights] } : { iterations: before.count ?? 1 }),
       canaryReadyThreshold: parts.readyPercent,
@@ -257,7 +256,7 @@ function gate(type: string) {
 
 function postPromotionOf(after: MadeAnalysis) {
   return present({
-    interval: after.intervalMs === undefined ? undefined : formatDurationMs(after.intervalMs),
+    interval: after.intervalMs === undefined ? undefined : intervalText(after.intervalMs),
     successThreshold: after.count ?? 1,
     failureThreshold: after.threshold,
     metrics: [...after.metrics] as CanaryMetric[],

@@ -127,6 +127,39 @@ it('writes weights, the longest pause and gates where a person goes on', async (
 });
 
 it.each([
+  ['1h', '60m'],
+  ['90m', '90m'],
+  ['1h0m30s', '3630s'],
+  ['5s', '10s'],
+])(
+  'a pause of %s is an interval that a Canary may have, and the report says which',
+  async (pause, interval) => {
+    const strategy = `{canary: {steps: [{setWeight: 20}, {pause: {duration: ${pause}}}]}}`;
+
+    const { converted, notes } = await planOne(rollout(strategy));
+    const { analysis } = await canaryFrom(rollout(strategy));
+
+    expect(analysis).toMatchObject({ interval });
+    expect([...(converted ?? []), ...notes].join()).toContain(
+      `the pauses are analysis.interval, ${interval}`,
+    );
+  },
+);
+
+it('hours before the promotion and between the checks after it are intervals that a Canary may have', async () => {
+  const strategy =
+    '{blueGreen: {activeService: web, autoPromotionSeconds: 3600, postPromotionAnalysis: {templates: [{templateName: checks}]}}}';
+
+  const { analysis, postPromotion } = await canaryFrom(
+    rollout(strategy),
+    service('web'),
+    template(prometheus('up', 'interval: 2h, ')),
+  );
+
+  expect([analysis, postPromotion]).toMatchObject([{ interval: '60m' }, { interval: '120m' }]);
+});
+
+it.each([
   ['{pause: {}}, {setWeight: 20}', 'confirm-rollout'],
   ['{setWeight: 20}, {pause: {}}, {setWeight: 60}', 'confirm-traffic-increase'],
   ['{setWeight: 20}, {setWeight: 60}, {pause: {}}', 'confirm-promotion'],

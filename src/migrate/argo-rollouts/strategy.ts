@@ -1,6 +1,7 @@
 /** The strategy of a Rollout as the analysis of a Canary. Pure. */
 import { isRecord, numberOf, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
-import { formatDurationMs, parseDurationMs } from '../../api/time.ts';
+import { limits } from '../../api/limits.ts';
+import { parseDurationMs } from '../../api/time.ts';
 import { wholeNumber } from './metric-systems.ts';
 import type { AnalysisUse } from './metrics.ts';
 import {
@@ -154,20 +155,28 @@ export function convertCanary(report: Report, place: FieldPlace, canary: Record<
   };
 }
 
+/** An interval as Canaries have it: Flagger's schema knows no hours. */
+export function intervalText(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
+}
+
 /** One interval holds for all steps: the longest, so that no step is shorter than it was. */
 function longestWait({ report, place, weights }: Walk): number | undefined {
   const waits = weights.map(({ waitMs }) => waitMs);
   const longestMs = Math.max(0, ...waits);
   if (longestMs === 0) return undefined;
-  const isEven = waits.every((one) => one === longestMs);
-  const text = `the pauses are analysis.interval, ${formatDurationMs(longestMs)}`;
+  const intervalMs = Math.max(limits.minAnalysisIntervalMs, longestMs);
+  const why = intervalMs > longestMs ? 'none is shorter' : 'it is the longest of them';
+  const isEven = waits.every((one) => one === intervalMs);
+  const text = `the pauses are analysis.interval, ${intervalText(intervalMs)}`;
   tell(
     report,
     place.placed,
     `${place.at}.steps`,
-    isEven ? ['converted', text] : ['differs', `${text}, which each step takes: it is the longest of them`],
+    isEven ? ['converted', text] : ['differs', `${text}, which each step takes: ${why}`],
   );
-  return longestMs;
+  return intervalMs;
 }
 
 /** A pause until somebody goes on is a gate of Holdfast, which `holdfast gate open` and `approve` open. */
