@@ -61,6 +61,15 @@ describe('the command line', () => {
     expect(stdout).not.toMatch(/default: [[{]|default: \)|default: false/);
   });
 
+  it.each([
+    ['freeze', '--reason <text> why; shown in the status of every Canary (required)'],
+    ['plan', 'for example HEAD^ or main~2 (required)'],
+    ['handback', '(choices: "flagger", "flux", "argocd") (required)'],
+  ])('help says which options %s does not go without', async (command, words) => {
+    expect(await run(command, '--help')).toBe(0);
+    expect(stdout.replace(/\s+/g, ' ')).toContain(words);
+  });
+
   it("help says which defaults are the controller's, also of switches", async () => {
     expect(await run('check', '--help')).toBe(0);
     const typed = stdout.replace(/\s+/g, ' ');

@@ -267,11 +267,12 @@ async function programWith(context: CliContext, isWanted: (name: string) => bool
 }
 
 /**
- * As the library describes an option, but with a list as it is typed on the command line, and no default where that is nothing. A default without a value
- * is told by its description, also of a switch: the controller's.
+ * As the library describes an option, but with a list as it is typed on the command line, no default where that is nothing, and a word where one must be
+ * given. A default without a value is told by its description, also of a switch: the controller's.
  */
 function optionDescription(option: Option): string {
   const { defaultValue, defaultValueDescription, description } = option;
+  if (option.mandatory) return `${Help.prototype.optionDescription(option)} (required)`;
   if (defaultValue === undefined && defaultValueDescription !== undefined)
     return `${description.replace(/ \(default: [^()]*\)$/, '')} (default: ${defaultValueDescription})`;
   const list = Array.isArray(defaultValue) ? defaultValue.join(',') : undefined;
