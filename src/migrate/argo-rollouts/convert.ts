@@ -15,10 +15,11 @@ import { limits } from '../../api/limits.ts';
 import { defaultSelectorLabels } from '../../workload/shared/metadata.ts';
 import type { Files } from '../edit.ts';
 import type { Placed } from '../tree.ts';
+import { intervalText } from './metric-systems.ts';
 import { convertAnalyses, type MadeAnalysis } from './metrics.ts';
 import { type Report, type Rule, tell, tellFields, unlessFalse } from './report.ts';
 import { convertRouting, type Routing } from './routers.ts';
-import { convertBlueGreen, convertCanary, intervalText, servicesOf, type Trial } from './strategy.ts';
+import { convertBlueGreen, convertCanary, servicesOf, type Trial } from './strategy.ts';
 
 /** A Rollout, and what of the tree and the cluster belongs to it. */
 interface RolloutContext {

@@ -168,6 +168,11 @@ it.each([
   expect((analysis as { webhooks: unknown[] }).webhooks).toEqual([expect.objectContaining({ type })]);
 });
 
+it('a step of two fields is not converted, since one of them would be lost', async () => {
+  const strategy = '{canary: {steps: [{setWeight: 20, pause: {}}, {setWeight: 50}]}}';
+  expect(await stopsOf(rollout(strategy))).toEqual([expect.stringContaining('make one step of each')]);
+});
+
 it('a Rollout without steps is promoted without analysis, as a rolling update', async () => {
   const { skipAnalysis, analysis } = await canaryFrom(rollout('{canary: {maxSurge: 1, maxUnavailable: 0}}'));
   expect([skipAnalysis, analysis]).toEqual([true, { interval: '1m', threshold: 1, stepWeights: [100] }]);
@@ -648,9 +653,12 @@ spec: {dryRun: [{metricName: '${name}'}], templates: [{templateName: inner}]}
 it.each([
   ['', '5m'],
   ['interval: 10m, ', '10m'],
+  ['interval: 1h, ', '60m'],
 ])('a query of Datadog covers the time that it did: %s', async (given, interval) => {
   const metric = `{name: errors, successCondition: "result <= 1", provider: {datadog: {${given}query: "avg:errors{*}"}}}`;
-  const { analysis } = specOf(await after(await planOne(analysed(), template(metric))), 'Canary');
+  const { stops, steps } = await planOne(analysed(), template(metric));
+  expect(stops).toEqual([]);
+  const { analysis } = specOf(await after({ steps } as Move), 'Canary');
   expect(analysis).toMatchObject({ metrics: [{ interval }] });
 });
 

@@ -2,7 +2,7 @@
 import { isRecord, numberOf, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { parseDurationMs } from '../../api/time.ts';
-import { wholeNumber } from './metric-systems.ts';
+import { intervalText, wholeNumber } from './metric-systems.ts';
 import type { AnalysisUse } from './metrics.ts';
 import {
   type FieldPlace,
@@ -135,13 +135,7 @@ export function convertCanary(report: Report, place: FieldPlace, canary: Record<
   const whole = numberOf(recordOf(canary.trafficRouting).maxTrafficWeight) ?? 100;
   const walk: Walk = { report, place, weights: [], uses: [], pauses: [], whole };
   for (const [index, step] of recordsOf(canary.steps).entries()) {
-    const at = `${place.at}.steps[${index}]`;
-    const [[name = '', value] = []] = Object.entries(step);
-    const read = Object.hasOwn(steps, name) ? steps[name] : undefined;
-    const verdict: Verdict | undefined = read
-      ? read(walk, value, `${at}.${name}`)
-      : ['stop', 'is not known here; remove it'];
-    if (verdict) tell(report, place.placed, name ? `${at}.${name}` : at, verdict);
+    convertStep(walk, step, `${place.at}.steps[${index}]`);
   }
   const background = canary.analysis
     ? [{ placed: place.placed, at: `${place.at}.analysis`, value: canary.analysis }]
@@ -155,10 +149,18 @@ export function convertCanary(report: Report, place: FieldPlace, canary: Record<
   };
 }
 
-/** An interval as Canaries have it: Flagger's schema knows no hours. */
-export function intervalText(ms: number): string {
-  const seconds = Math.ceil(ms / 1_000);
-  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
+function convertStep(walk: Walk, step: Record<string, unknown>, at: string): void {
+  const [[name = '', value] = [], ...others] = Object.entries(step);
+  const field = name ? `${at}.${name}` : at;
+  const stop = (problem: string) => tell(walk.report, walk.place.placed, field, ['stop', problem]);
+  if (others.length > 0)
+    return stop(
+      'is one of several fields of this step, of which Argo Rollouts takes one; make one step of each',
+    );
+  const read = Object.hasOwn(steps, name) ? steps[name] : undefined;
+  if (!read) return stop('is not known here; remove it');
+  const verdict = read(walk, value, field);
+  if (verdict) tell(walk.report, walk.place.placed, field, verdict);
 }
 
 /** One interval holds for all steps: the longest, so that no step is shorter than it was. */
