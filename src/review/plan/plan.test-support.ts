@@ -6,6 +6,7 @@ import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { createTestRepository, type TestRepository } from '../../git/testing/test-repository.ts';
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { makePlan } from './plan.ts';
+import type { SideParts } from './rendered-source.ts';
 import type { PlanReport } from './report.ts';
 import type { PlanProbes, PlanRequest } from './request.ts';
 
@@ -18,7 +19,7 @@ export interface PlanBed {
   };
   /** Its working tree. */
   readonly folder: string;
-  plan(more?: Partial<PlanRequest>, probes?: PlanProbes): Promise<PlanReport>;
+  plan(more?: Partial<PlanRequest>, probes?: PlanProbes, cluster?: SideParts['cluster']): Promise<PlanReport>;
   close(): void;
 }
 
@@ -43,7 +44,7 @@ export function planBed(builders: Builders = { kustomize: undefined, helm: undef
       },
     },
     folder,
-    async plan(more = {}, probes = {}) {
+    async plan(more = {}, probes = {}, cluster = undefined) {
       const opened = await openLocalRepository(folder);
       const request: PlanRequest = {
         base: 'HEAD^',
@@ -58,7 +59,7 @@ export function planBed(builders: Builders = { kustomize: undefined, helm: undef
         ...more,
       };
       const signal = new AbortController().signal;
-      const parts = { builders, builds: createBuildCache(), secretKey: randomBytes(32), signal };
+      const parts = { builders, builds: createBuildCache(), secretKey: randomBytes(32), signal, cluster };
       return makePlan(request, parts, probes).finally(() => opened.close());
     },
     close: () => rmSync(root, { recursive: true, force: true }),

@@ -52,6 +52,25 @@ describe('a plan', () => {
     expect(source.objects.map(({ namespace }) => namespace)).toEqual(['shop', 'staging']);
   });
 
+  it('reads a Canary without a namespace as everywhere, though the CRDs are not in the cluster yet', async () => {
+    const bare = (text: string) => text.replaceAll(/,? *"?namespace"?: "?shop"?/g, '');
+    bed.repository.commit({
+      'apps/web.yaml': bare(deploymentText('shop/web:1')),
+      'apps/canary.yaml': bare(canaryText()),
+    });
+    bed.repository.commit({ 'apps/web.yaml': bare(deploymentText('shop/web:2')) });
+    const withoutCrds = {
+      kindOf: async (apiVersion: string) =>
+        apiVersion.startsWith('flagger.app/') ? undefined : { namespaced: true },
+      capabilities: async () => ({ kubeVersion: '1.36.0', apiVersions: [] }),
+    };
+
+    const source = only(await bed.plan({ paths: ['apps'] }, {}, withoutCrds));
+
+    expect(source.problems).toEqual([]);
+    expect(source.canaries).toMatchObject([{ canary: 'shop/web', change: 'release' }]);
+  });
+
   it('of a new image is a rollout with its flight plan and the line that changes', async () => {
     bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2') }, 'Pay faster');
     const report = await bed.plan();

@@ -155,19 +155,21 @@ function readingParts(parts: SideParts, source: Source): ReadingParts {
     heads: { sourceOf: () => undefined },
     cluster: {
       get: async () => undefined,
-      kindOf: parts.cluster?.kindOf ?? (async (apiVersion, kind) => offlineKind(apiVersion, kind, source)),
+      // Our own kinds are known before their CRDs are installed, too.
+      kindOf: async (apiVersion, kind) =>
+        ownKind(apiVersion) ??
+        (parts.cluster ? parts.cluster.kindOf(apiVersion, kind) : offlineKind(kind, source)),
       capabilities: parts.cluster?.capabilities ?? (async () => offlineCapabilities),
     },
   };
 }
 
+function ownKind(apiVersion: string): { readonly namespaced: true } | undefined {
+  return /^(flagger\.app|holdfast\.dev)\//.test(apiVersion) ? { namespaced: true } : undefined;
+}
+
 /** An unknown kind is taken for a namespaced one only where the Source fills namespaces in. */
-function offlineKind(
-  apiVersion: string,
-  kind: string,
-  { spec }: Source,
-): { readonly namespaced: boolean } | undefined {
-  if (/^(flagger\.app|holdfast\.dev)\//.test(apiVersion)) return { namespaced: true };
+function offlineKind(kind: string, { spec }: Source): { readonly namespaced: boolean } | undefined {
   const scope = scopeOf(kind);
   if (scope === 'perhapsCluster') return undefined;
   if (scope !== 'unknown') return { namespaced: scope === 'namespaced' };
