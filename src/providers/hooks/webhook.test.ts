@@ -222,6 +222,18 @@ describe('what an answer means', () => {
     expect(detail).not.toMatch(/s3cret|another/);
   });
 
+  test('a refusal that quotes a long token shows no beginning of it', async () => {
+    const server = await serve((request, response) => {
+      response.writeHead(403).end(`no route ${request.url}`);
+    });
+    const token = `eyJhbGciOi.${'c2VjcmV0'.repeat(200)}`;
+    const tooLong = `eyJhbGciOi.${'c2VjcmV0'.repeat(600)}`;
+    const { detail } = await call(`${server.url}/gate?token=${token}`);
+    const { detail: cut } = await call(`${server.url}/gate?token=${tooLong}`);
+    expect(detail).toBe('answered 403: no route /gate…');
+    expect(cut).toBe('answered 403');
+  });
+
   test('an error names neither the query of the address nor user info', async () => {
     const server = await serve((_request, response) => void response.socket?.destroy());
     const { detail } = await call(`${server.url}/?token=s3cret`);

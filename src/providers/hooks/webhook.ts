@@ -72,8 +72,8 @@ interface Attempt {
 }
 
 const MAX_DETAIL_CHARACTERS = 200;
-/** Only the beginning of a body is looked at, and only to quote it. */
-const QUOTED_BYTES = 1024;
+/** Only the beginning of a body is looked at, and only to quote it: more than is shown, since a cut may go through a secret. */
+const QUOTED_BYTES = 4_096;
 /** Flagger takes statuses up to this one as approval, and 203 and above as refusal. */
 const LAST_GOOD_STATUS = 202;
 /** Answers of a proxy or of a server that is overloaded: the hook itself did not answer. */
@@ -116,7 +116,9 @@ function quote(body: Uint8Array, { search, searchParams }: URL): string {
   const hidden = [search, ...values, ...searchParams.values()].filter((value) => value.length > 3);
   // The longest first: a shorter one may be part of it.
   hidden.sort((a, b) => b.length - a.length);
-  const shown = hidden.reduce((rest, value) => rest.replaceAll(value, '…'), line);
+  const whole = hidden.reduce((rest, value) => rest.replaceAll(value, '…'), line);
+  // The end of a cut body may be the beginning of the longest.
+  const shown = body.length > QUOTED_BYTES ? whole.slice(0, -(hidden[0]?.length ?? 0) || undefined) : whole;
   return shown.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, ' ').trim();
 }
 
