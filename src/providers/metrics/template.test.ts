@@ -13,6 +13,7 @@ const values = {
     evil: 'x"} or vector(1) #',
     pattern: 'a\\.b',
     tail: 'x\\',
+    escaped: '\\"} or vector(100) #',
     raw: 'x` or vector(1) #',
   },
 };
@@ -80,6 +81,7 @@ describe('a query template', () => {
     ['{{ printf "%x" 1 }}', 'printf: %x is not supported'],
     ['x{a="{{ variables.evil }}"}', 'line 1, column 6: this value holds ", a line break or a last backslash'],
     ['x{a="{{ variables.tail }}"}', 'would end the quotes around it'],
+    ['x{a="\\{{ variables.escaped }}"}', 'would end the quotes around it'],
     ['{a="b"} |= `{{ variables.raw }}`', 'line 1, column 13: this value holds `, a line break'],
     ['{a="b"} |= `say "` | c="{{ variables.evil }}"', 'line 1, column 25: this value holds "'],
     ['{{ constructor }}', 'constructor is unknown'],

@@ -65,8 +65,9 @@ class Renderer {
   #output(pipe: Pipe, offset: number): void {
     const value = this.#at(offset, () => this.#encode(textOf(this.#pipe(pipe))));
     const quote = this.#quote;
-    const stays = quote === undefined || openQuote(value, quote) === quote;
-    if (!stays || (quote !== undefined && openQuote(value + quote, quote) === quote))
+    const read = this.#escape() + value;
+    const stays = quote === undefined || openQuote(read, quote) === quote;
+    if (!stays || (quote !== undefined && openQuote(read + quote, quote) === quote))
       throw errorAt(
         this.#template,
         offset,
@@ -76,10 +77,17 @@ class Renderer {
   }
 
   #append(text: string): void {
+    this.#quote = openQuote(this.#escape() + text, this.#quote);
     this.text += text;
     if (this.text.length > longestQuery)
       throw new TemplateError(`the rendered query is longer than ${longestQuery} characters`);
-    this.#quote = openQuote(text, this.#quote);
+  }
+
+  /** The backslash at the end of `text` that escapes what comes next, if there is one. */
+  #escape(): string {
+    let from = this.text.length;
+    while (this.text[from - 1] === '\\') from -= 1;
+    return (this.text.length - from) % 2 === 1 ? '\\' : '';
   }
 
   #assign({ name, declares, pipe, offset }: Node & { kind: 'assign' }): void {
