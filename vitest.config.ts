@@ -76,7 +76,7 @@ export default defineConfig({
           ],
           // Nothing here keeps state in modules; one load of the code serves many files.
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: 5,
           // A few seconds at most on a quiet machine; the limit only ends a hang.
           testTimeout: 900_000,
           hookTimeout: 900_000,
