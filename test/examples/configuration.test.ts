@@ -44,6 +44,8 @@ test('the page has the limits of the code', () => {
     `| its objects | ${number(limits.packObjects)}, of ${mebibytes(limits.packObjectBytes)}, ${number(limits.packMadeBytes / 1024 / 1024)} MiB together, ${limits.packChainDeltas} deltas in a chain, ${mebibytes(limits.packHeldBytes)} at once |`,
     `| commits at which the shallow history of a repository ends | ${number(limits.shallowCommits)} |`,
     `| a release's record | ${mebibytes(limits.recordBytes)} |`,
+    `| ConfigMaps and Secrets outside Git that the pods of a release name | ${mebibytes(limits.liveConfigBytes)} |`,
+    `| nesting of a Canary, Source, MetricTemplate or AlertProvider | ${limits.objectDepth} levels |`,
     `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.metricQueryMs / 1000} s |`,
     `| pause that a metric or Git server can ask for | ${limits.askedPauseMs / 60_000} min |`,
     `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
