@@ -102,9 +102,16 @@ describe('a repository on this machine', () => {
     await expect(repository.commitAt('nowhere')).rejects.toThrow(
       /"nowhere" is not a commit of this clone; fetch it, or give its full id/,
     );
-    await expect(repository.commitAt('HEAD~7')).rejects.toThrow(/goes back further than this clone does/);
+    await expect(repository.commitAt('HEAD~7')).rejects.toThrow(
+      `"HEAD~7" goes back further than the first commit, ${first.slice(0, 7)}`,
+    );
     await expect(repository.commitAt('~')).rejects.toThrow(/is not a branch, tag or commit id/);
     await expect(openLocalRepository(root)).rejects.toThrow(/is not in a Git repository/);
+    made.git('clone', '-q', '--depth=1', `file://${join(root, 'shop')}`, join(root, 'shallow'));
+    const shallow = await opened(join(root, 'shallow'));
+    await expect(shallow.commitAt('HEAD^')).rejects.toThrow(
+      '"HEAD^" goes back further than this clone does; fetch more of its history',
+    );
   });
 
   it.each([

@@ -81,7 +81,9 @@ async function back(
   let commit = from;
   for (let step = 0; step < steps; step += 1) {
     const [parent] = commit.parents;
-    const next = parent === undefined ? undefined : await readCommitObject(reader, parent);
+    if (parent === undefined)
+      throw notFound(revision, `goes back further than the first commit, ${commit.oid.slice(0, 7)}`);
+    const next = await readCommitObject(reader, parent);
     if (!next) throw notFound(revision, 'goes back further than this clone does; fetch more of its history');
     commit = next;
   }
