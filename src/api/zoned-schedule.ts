@@ -67,7 +67,14 @@ function readZone({ schedule, timeZone = 'UTC' }: ZonedSchedule): Zone {
   const expression = new CronTime(schedule, timeZone);
   const anyDate = new CronTime('* * * * *', timeZone).getNextDateFrom(new Date(0), timeZone);
   return {
-    shownAfter: (shownMs) => expression.getNextDateFrom(new Date(shownMs), 'UTC').toMillis(),
+    shownAfter(shownMs) {
+      try {
+        return expression.getNextDateFrom(new Date(shownMs), 'UTC').toMillis();
+      } catch (cause) {
+        // All else that can be wrong was found when it was read.
+        throw new Error('no date within 8 years fits it', { cause });
+      }
+    },
     offsetMs: (atMs) => anyDate.plus(atMs - anyDate.toMillis()).offset * 60_000,
     isHourly: expression.toJSON()[2] === '*',
   };
