@@ -48,6 +48,12 @@ export function formatDurationMs(durationMs: number): string {
   return parts.flatMap(([amount, unit]) => (amount > 0 ? [`${amount}${unit}`] : [])).join('');
 }
 
+/** An interval as Canaries have it, rounded up to whole seconds: `60m`, `90s`. Flagger's schema knows no hours. */
+export function formatIntervalMs(durationMs: number): string {
+  const seconds = Math.ceil(durationMs / 1_000);
+  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
+}
+
 /** RFC 3339 with milliseconds, as status stamps are written. */
 export function stamp(timeMs: number): string {
   return new Date(timeMs).toISOString();

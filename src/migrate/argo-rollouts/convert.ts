@@ -12,10 +12,10 @@ import {
   textOf,
 } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
+import { formatIntervalMs } from '../../api/time.ts';
 import { defaultSelectorLabels } from '../../workload/shared/metadata.ts';
 import type { Files } from '../edit.ts';
 import type { Placed } from '../tree.ts';
-import { intervalText } from './metric-systems.ts';
 import { convertAnalyses, type MadeAnalysis } from './metrics.ts';
 import { type Report, type Rule, tell, tellFields, unlessFalse } from './report.ts';
 import { convertRouting, type Routing } from './routers.ts';
@@ -219,7 +219,7 @@ function canaryOf(context: RolloutContext, parts: Parts): Canary {
     // Until Argo Rollouts has let go of the Services.
     suspend: true,
     analysis: present({
-      interval: intervalText(intervalMs(parts)),
+      interval: formatIntervalMs(intervalMs(parts)),
       threshold: before.threshold,
       ...(divides ? { stepWeights: [...weights] } : { iterations: before.count ?? 1 }),
       canaryReadyThreshold: parts.readyPercent,
@@ -257,7 +257,7 @@ function gate(type: string) {
 
 function postPromotionOf(after: MadeAnalysis) {
   return present({
-    interval: after.intervalMs === undefined ? undefined : intervalText(after.intervalMs),
+    interval: after.intervalMs === undefined ? undefined : formatIntervalMs(after.intervalMs),
     successThreshold: after.count ?? 1,
     failureThreshold: after.threshold,
     metrics: [...after.metrics] as CanaryMetric[],

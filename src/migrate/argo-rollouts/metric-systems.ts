@@ -7,7 +7,7 @@ import {
   recordsOf,
   textOf,
 } from '../../api/kubernetes.ts';
-import { durationOr } from '../../api/time.ts';
+import { formatIntervalMs, parseDurationMs } from '../../api/time.ts';
 import { jsonPointer } from './condition.ts';
 import { type Rule, unlessFalse, type Verdict } from './report.ts';
 
@@ -154,7 +154,10 @@ export const metricSystems: Readonly<Record<string, MetricSystem>> = {
       const name = textOf(recordOf(given.secretRef).name) ?? 'datadog';
       const query = textOf(given.query);
       if (!query) return { field: 'query', problem: `is missing; ${byHand}` };
-      const interval = intervalText(durationOr(textOf(given.interval), 300_000));
+      const text = textOf(given.interval) ?? '5m';
+      const ms = parseDurationMs(text);
+      // What cannot be read is refused with the Canary that has it.
+      const interval = ms === undefined ? text : formatIntervalMs(ms);
       return { spec: { provider: { type: 'datadog', secretRef: { name } }, query }, interval };
     },
   },
@@ -208,12 +211,6 @@ export const metricSystems: Readonly<Record<string, MetricSystem>> = {
 function withoutCounterpart(name: string): MetricSystem {
   const problem = `Holdfast does not ask ${name}: use another metric system, or type web, and take the metric out of the AnalysisTemplate first`;
   return { hasList: false, rules: {}, make: () => ({ field: '', problem }) };
-}
-
-/** An interval as Canaries have it: Flagger's schema knows no hours. */
-export function intervalText(ms: number): string {
-  const seconds = Math.ceil(ms / 1_000);
-  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
 }
 
 /** Whole numbers, also as texts: where a template has an argument in it. */

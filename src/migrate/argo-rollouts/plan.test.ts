@@ -662,6 +662,14 @@ it.each([
   expect(analysis).toMatchObject({ metrics: [{ interval }] });
 });
 
+it('an interval of Datadog that cannot be read is a stop, and not the usual five minutes', async () => {
+  const metric =
+    '{name: errors, successCondition: "result <= 1", provider: {datadog: {interval: soon, query: "avg:errors{*}"}}}';
+  expect(await stopsOf(analysed(), template(metric))).toEqual([
+    expect.stringContaining('spec.analysis.metrics[0].interval'),
+  ]);
+});
+
 it('a metric of which any number of checks may fail is not one of which none may', async () => {
   expect(await stopsOf(analysed(), template(prometheus('up', 'failureLimit: -1, ')))).toContainEqual(
     expect.stringContaining('failureLimit: lets every check fail'),

@@ -1,8 +1,8 @@
 /** The strategy of a Rollout as the analysis of a Canary. Pure. */
 import { isRecord, numberOf, recordOf, recordsOf, textOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { parseDurationMs } from '../../api/time.ts';
-import { intervalText, wholeNumber } from './metric-systems.ts';
+import { formatIntervalMs, parseDurationMs } from '../../api/time.ts';
+import { wholeNumber } from './metric-systems.ts';
 import type { AnalysisUse } from './metrics.ts';
 import {
   type FieldPlace,
@@ -171,7 +171,7 @@ function longestWait({ report, place, weights }: Walk): number | undefined {
   const intervalMs = Math.max(limits.minAnalysisIntervalMs, longestMs);
   const why = intervalMs > longestMs ? 'none is shorter' : 'it is the longest of them';
   const isEven = waits.every((one) => one === intervalMs);
-  const text = `the pauses are analysis.interval, ${intervalText(intervalMs)}`;
+  const text = `the pauses are analysis.interval, ${formatIntervalMs(intervalMs)}`;
   tell(
     report,
     place.placed,
