@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { nodeFlags } from '../../node-flags.ts';
@@ -89,6 +98,7 @@ export function createProgram(
   };
   const startAs = (path: string) => {
     const log = openSync(logPath, 'a');
+    const began = fstatSync(log).size;
     const flags = ['--kubeconfig', path, ...watched, ...places, ...behaviour];
     const started = spawn(process.execPath, [...nodeFlags, main, 'run', ...flags], {
       stdio: ['ignore', log, log],
@@ -96,7 +106,9 @@ export function createProgram(
       env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace, ...env },
     });
     closeSync(log);
-    const isLost = () => readFileSync(logPath, 'utf8').slice(-SAID_LENGTH).includes('"end":"lost"');
+    // What those before it said is no reason to start it again.
+    const isLost = () =>
+      readFileSync(logPath).subarray(began).subarray(-SAID_LENGTH).includes('"end":"lost"');
     started.on('close', () => {
       if (isKeptRunning || isLost()) setTimeout(restart, RESTART_MS);
     });
