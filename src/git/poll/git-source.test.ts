@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
 import { noise } from '../testing/test-repository.ts';
 
@@ -144,11 +144,11 @@ test('one namespace looks for four ranges of versions at a time, and keeps no ot
   const look = (namespace: string, semver: string) =>
     fixture.source({ namespace, reference: { semver } }).poll(signal);
   const many = Array.from({ length: 8 }, (_, index) => look('mallory', `>=${index}.0.0`));
-  await vi.waitFor(() => expect(held).toHaveLength(4));
+  await expect.poll(() => held).toHaveLength(4);
 
   const other = look('shop', '*');
 
-  await vi.waitFor(() => expect(held).toHaveLength(5));
+  await expect.poll(() => held).toHaveLength(5);
   fixture.server.fault = undefined;
   for (const end of held) end();
   const ended = await Promise.allSettled([...many, other]);
