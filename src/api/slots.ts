@@ -9,6 +9,29 @@ interface Line {
   readonly waiting: Array<() => void>;
 }
 
+/** What somebody of a namespace holds of what all share. */
+interface Holding {
+  readonly namespace: string;
+  readonly bytes: number;
+}
+
+/** What one namespace holds, where all hold more than there is and it more than its share; undefined while it may hold that. */
+export function beyondShare(
+  all: readonly Holding[],
+  namespace: string,
+  roomBytes: number,
+): number | undefined {
+  const bytesOf = (some: readonly Holding[]) => some.reduce((sum, { bytes }) => sum + bytes, 0);
+  const own = bytesOf(all.filter((one) => one.namespace === namespace));
+  const namespaces = new Set(all.map((one) => one.namespace)).size;
+  return bytesOf(all) > roomBytes && own > roomBytes / namespaces ? own : undefined;
+}
+
+/** A size for people, rounded up: `12 MiB`. */
+export function inMebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1_048_576)} MiB`;
+}
+
 /** Slots for any number of names, `perName` each, first come first served. */
 export function createSlots(perName: number): Slots {
   const lines = new Map<string, Line>();

@@ -3,6 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../api/clock.ts';
 import { limits as defaults } from '../../api/limits.ts';
+import { beyondShare, inMebibytes } from '../../api/slots.ts';
 import type { PollResult } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
 import { createListings, type Listings } from '../wire/listings.ts';
@@ -110,16 +111,15 @@ export function createStores(options: StoresOptions): Stores {
   function admit(name: string, namespace: string, size: StoreSize, incomingBytes: number): void {
     const store = stores.get(name);
     if (store) Object.assign(store, { size, incomingBytes });
-    const bytesOf = (some: readonly Store[]) =>
-      some.reduce((sum, one) => sum + (one.size?.bytes ?? 0) + one.incomingBytes, 0);
-    const all = [...stores.values()];
-    const own = bytesOf(all.filter((one) => one.namespace === namespace));
-    const namespaces = new Set(all.map((one) => one.namespace)).size;
-    if (bytesOf(all) <= diskBytes || own <= diskBytes / namespaces) return;
-    const mebibytes = (count: number) => `${Math.ceil(count / 1_048_576)} MiB`;
+    const all = [...stores.values()].map((one) => ({
+      namespace: one.namespace,
+      bytes: (one.size?.bytes ?? 0) + one.incomingBytes,
+    }));
+    const own = beyondShare(all, namespace, diskBytes);
+    if (own === undefined) return;
     throw new GitError(
       'Storage',
-      `the repositories of namespace ${namespace} would take ${mebibytes(own)}, more than its share of the ${mebibytes(diskBytes)} for all (--git-disk-mib); use fewer or smaller ones`,
+      `the repositories of namespace ${namespace} would take ${inMebibytes(own)}, more than its share of the ${inMebibytes(diskBytes)} for all (--git-disk-mib); use fewer or smaller ones`,
     );
   }
 

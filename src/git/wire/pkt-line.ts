@@ -34,11 +34,16 @@ export async function* readPktLines(stream: AsyncIterable<Uint8Array>): AsyncGen
 /** Length of the first packet with its four digits (0 to 3: a marker without content), if they are there. */
 function packetLength(bytes: Buffer): number | undefined {
   if (bytes.length < 4) return undefined;
-  const digits = bytes.toString('latin1', 0, 4);
-  if (!/^[0-9a-fA-F]{4}$/.test(digits)) {
+  const length = lengthAt(bytes, 0);
+  if (length === undefined)
     throw new GitError('Unreachable', 'the server did not answer in the Git protocol; check spec.url');
-  }
-  return Number.parseInt(digits, 16);
+  return length;
+}
+
+/** Undefined where there are no four digits. */
+function lengthAt(bytes: Buffer, at: number): number | undefined {
+  const digits = bytes.toString('latin1', at, at + 4);
+  return /^[0-9a-fA-F]{4}$/.test(digits) ? Number.parseInt(digits, 16) : undefined;
 }
 
 /**
@@ -105,8 +110,8 @@ export async function* onlyRefs(
 
 /** Infinity where that is not known, or garbled. */
 function endOfPacket(bytes: Buffer, at: number): number {
-  const length = Number.parseInt(bytes.toString('latin1', at, at + 4), 16);
-  return at + 4 <= bytes.length && length >= 0 ? at + Math.max(4, length) : Number.POSITIVE_INFINITY;
+  const length = lengthAt(bytes, at);
+  return length === undefined ? Number.POSITIVE_INFINITY : at + Math.max(4, length);
 }
 
 const NAME_AT = 45;

@@ -9,6 +9,7 @@ import {
   partOfLabel,
 } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
+import { inMebibytes } from '../../../api/slots.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
 import {
@@ -104,7 +105,7 @@ export async function readConfigs(
     if (bytes > limits.liveConfigBytes)
       throw new EngineError(
         'RecordTooLarge',
-        `the ConfigMaps and Secrets that the pods name have more than ${limits.liveConfigBytes / 1_048_576} MiB; remove large ones from the pod template`,
+        `the ConfigMaps and Secrets that the pods name have more than ${inMebibytes(limits.liveConfigBytes)}; remove large ones from the pod template`,
       );
   }
   return found;

@@ -1,4 +1,5 @@
 import { nameOfKey } from '../../../api/kubernetes.ts';
+import { beyondShare, inMebibytes } from '../../../api/slots.ts';
 import { EngineError } from '../../failure.ts';
 
 /** What the objects of all Sources take of the memory: each Source holds those of its commit, since Git is not asked again for what is put back. */
@@ -14,14 +15,12 @@ export function createRoom(roomBytes: number): Room {
   return {
     take(sourceKey, bytes) {
       const all = [...new Map([...held, [sourceKey, bytes]])].map(([key, size]) => ({
-        ...nameOfKey(key),
-        size,
+        namespace: nameOfKey(key).namespace,
+        bytes: size,
       }));
-      const sumOf = (some: typeof all) => some.reduce((sum, { size }) => sum + size, 0);
       const { namespace } = nameOfKey(sourceKey);
-      const own = sumOf(all.filter((one) => one.namespace === namespace));
-      const namespaces = new Set(all.map((one) => one.namespace)).size;
-      if (sumOf(all) > roomBytes && own > roomBytes / namespaces)
+      const own = beyondShare(all, namespace, roomBytes);
+      if (own !== undefined)
         throw new EngineError(
           'TooLarge',
           `the objects of the Sources of namespace ${namespace} would take ${inMebibytes(own)} of memory, more than its share of the ${inMebibytes(roomBytes)} for all; use fewer or smaller Sources, or give Holdfast more memory`,
@@ -30,10 +29,6 @@ export function createRoom(roomBytes: number): Room {
     },
     forget: (sourceKey) => void held.delete(sourceKey),
   };
-}
-
-function inMebibytes(bytes: number): string {
-  return `${Math.ceil(bytes / 1_048_576)} MiB`;
 }
 
 /** What a value takes of the heap, about; it is no deeper than a manifest. */
