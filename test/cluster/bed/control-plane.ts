@@ -111,6 +111,8 @@ function apiServerFlags(folder: string, files: ServerFiles, auditLogPath: string
     // No kube-proxy answers at the address of a webhook's Service: its pods are asked.
     '--enable-aggregator-routing=true',
     '--disable-admission-plugins=ServiceAccount',
+    // As on OpenShift: who names an owner that blocks must have the right to its finalizers.
+    '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
     '--allow-privileged=true',
     `--audit-policy-file=${files.auditPolicy}`,
     `--audit-log-path=${auditLogPath}`,
