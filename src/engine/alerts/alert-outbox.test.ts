@@ -279,3 +279,36 @@ test('a Canary that is gone ends nothing where a success did, or nothing bad was
   await settle();
   expect(got).toEqual([]);
 });
+
+test('an alert for which there was no place waits no longer than the ends of deleted Canaries that took it', async () => {
+  const { got, outbox, woken } = world();
+  for (let index = 0; index < 200; index += 1) {
+    const canary = canaryWith(incident([{ name: 'chat', state: 'sent' }]));
+    canary.metadata.name = `gone-${index}`;
+    outbox.send(canary);
+    outbox.forget(`shop/gone-${index}`);
+  }
+  const canary = canaryWith(incident([{ name: 'pager', state: 'waiting' }]));
+  outbox.send(canary);
+
+  await settle();
+
+  expect(woken).toEqual(['shop/web']);
+  outbox.send(canary);
+  await settle();
+  expect(got.at(-1)).toBe('pager one');
+});
+
+test('an end for which there is no place is named, since nothing is left to send it from', async () => {
+  const { events, outbox } = world([], { take: () => later });
+  for (let index = 0; index < 201; index += 1) {
+    const canary = canaryWith(incident([{ name: 'chat', state: 'sent' }]));
+    canary.metadata.name = `gone-${index}`;
+    outbox.send(canary);
+    outbox.forget(`shop/gone-${index}`);
+  }
+
+  await settle();
+
+  expect(events).toEqual([expect.stringContaining('too many alerts of its namespace are being sent')]);
+});

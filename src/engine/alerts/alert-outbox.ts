@@ -49,32 +49,40 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
   const places = createPlaces(maximumUnderWay);
   const stopping = new AbortController();
 
-  function start(canaryKey: string, delivery: Delivery, giveBack: () => void): void {
-    const work = deliver(options, delivery, stopping.signal).then((answer) => {
+  /** Once it is done, what waits for a place is looked at again. */
+  function track(attempt: Promise<void>, giveBack: () => void): void {
+    const work = attempt.then(() => {
       running.delete(work);
       giveBack();
-      if (!answer) return;
-      delivery.answer = answer;
-      logDelivery(options, delivery, answer);
-      for (const key of [canaryKey, ...postponed]) onAnswer(key);
+      for (const key of postponed) onAnswer(key);
       postponed.clear();
     });
     running.add(work);
   }
 
-  function tellEnd(canary: Canary, incident: Incident): void {
-    for (const name of openAlerts(canary.status ?? {})) {
-      const alert = alertsById(canary).get(name);
-      const giveBack = alert || name === DEFAULT_ALERT ? places.take(canary) : undefined;
-      if (!giveBack || stopping.signal.aborted) continue;
-      const news = () => ({ about: canary, alert, incident, endsOnly: true });
-      const work = deliverAlert(options, news, stopping.signal).then((answer) => {
-        running.delete(work);
-        giveBack();
-        if (answer?.kind === 'failed')
-          emitNotSent(options.events, { about: canary, name, incident, why: answer.detail });
+  async function start(canaryKey: string, delivery: Delivery): Promise<void> {
+    const answer = await deliver(options, delivery, stopping.signal);
+    if (!answer) return;
+    delivery.answer = answer;
+    logDelivery(options, delivery, answer);
+    onAnswer(canaryKey);
+  }
+
+  function tellEnd(about: Canary, incident: Incident): void {
+    for (const name of openAlerts(about.status ?? {})) {
+      const alert = alertsById(about).get(name);
+      if ((!alert && name !== DEFAULT_ALERT) || stopping.signal.aborted) continue;
+      const failed = (why: string) => emitNotSent(options.events, { about, name, incident, why });
+      const giveBack = places.take(about);
+      if (!giveBack) {
+        failed('too many alerts of its namespace are being sent');
+        continue;
+      }
+      const news = () => ({ about, alert, incident, endsOnly: true });
+      const attempt = deliverAlert(options, news, stopping.signal).then((answer) => {
+        if (answer?.kind === 'failed') failed(answer.detail);
       });
-      running.add(work);
+      track(attempt, giveBack);
     }
   }
 
@@ -98,7 +106,7 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
           return void postponed.add(canaryKey);
         }
         current.set(id, delivery);
-        start(canaryKey, delivery, giveBack);
+        track(start(canaryKey, delivery), giveBack);
       }
     },
     answered: (canary, status) => withAnswers(status, byCanary.get(namespacedName(canary))),
