@@ -60,3 +60,25 @@ it('where the Secrets with releases cannot be read, says so, and not that a rele
     'Canary shop/web: release v1:0123456789ab is not at head, and records cannot be read: watch secrets in shop: 403 Forbidden',
   );
 });
+
+it('a release under way keeps the commit that introduced it, also where Git is read for the first time while it is written', async () => {
+  const digest = `v1:${'a'.repeat(64)}`;
+  const [introduced, newest] = ['1'.repeat(40), '2'.repeat(40)];
+  const target = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: name, spec: {} };
+  const read = { digest, commit: { commit: newest, subject: '', author: '', time: '' }, target, configs: [] };
+  const context = {
+    parts: { heads: { of: () => ({ release: read }) } },
+    observation: {
+      canary: { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: name },
+      world: {
+        records: [],
+        head: { kind: 'unknown', reason: 'SourceNotRead', message: '' },
+        status: { run: { digest, commit: introduced } },
+      },
+    },
+  };
+
+  const { release } = await bytesOf(context as unknown as ReadContext, digest);
+
+  expect(release.commit.commit).toBe(introduced);
+});

@@ -133,7 +133,9 @@ export async function bytesOf({ parts, observation }: ReadContext, digest: strin
     settingsKey: settingsKey(settings),
   });
   const head = parts.heads.of(key).release;
-  if (head?.digest === digest) return withSettings(head);
+  // Git may have been read since the world was observed, at a later commit with the same content.
+  if (head?.digest === digest)
+    return withSettings({ ...head, commit: commitOfDigest(observation.world, digest) ?? head.commit });
   const recorded = observation.world.records.find((record) => record.digest === digest);
   if (recorded && recorded.damaged === undefined) {
     const { release, settings, commit } = await parts.records.load(nameOf(observation.canary), digest);
