@@ -160,6 +160,15 @@ const found: Found[] = [
   ],
 ];
 
+/** The primary is deleted while it is reverted to a release whose record is lost: the rejected one stays out of it. */
+const lostOnTheWayBack: Event[] = [
+  { kind: 'commit', digest: 'b', behaviour: { ...GOOD, primaryMetric: 50 }, settings: 's1' },
+  ...[1000, 1000, 12_000, 61_000, 12_000, 12_000].map((ms): Event => ({ kind: 'tick', ms })),
+  { kind: 'damage', digest: 'a', inGit: false },
+  { kind: 'lose', what: 'primary' },
+  { kind: 'tick', ms: 1000 },
+];
+
 /** Found by chance, and played first. */
 const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }, Event[]]> = [
   // A scaler that was raised by the very step that let the Canary go.
@@ -198,6 +207,7 @@ const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }
     },
     [],
   ],
+  [{ spec: 0, update: 'RollingUpdate', events: lostOnTheWayBack }, []],
 ];
 
 // The time limit only ends a hang; it grows with the number of worlds.
@@ -209,7 +219,7 @@ describe('in any world, with a crash at any write', { timeout: 900_000 + numRuns
         play(model, events);
         expect(model.broken).toEqual([]);
       }),
-      { numRuns },
+      { numRuns, examples: [[{ spec: 0, update: 'RollingUpdate', events: lostOnTheWayBack }]] },
     );
   });
 

@@ -170,12 +170,16 @@ function byPolicy(
   return stay(state, note(state.reason, message, next), restored, wake(leftMs));
 }
 
-/** A copy that was deleted is created again as it was, and a primary that is waited for is written again where others changed its template. */
+/**
+ * A copy that was deleted is created again as it was, and a primary that is waited for is written again where others changed its template. A rejected
+ * release stays out of the primary, which ran another one (S14).
+ */
 function restoredCopies(context: Context, { digest }: Run, isWaiting: boolean): Action[] {
   const { primary } = context.world;
   if (isHalt(context) || !soundRecord(context.world, digest)) return [];
   const changed = isWaiting ? (restoreTemplate(context, digest)?.actions ?? []) : [];
-  return [...(primary ? changed : [applyPrimary(context, digest)]), ...recreatedCanary(context, digest)];
+  const missing = rejectionOf(context, digest) ? [] : [applyPrimary(context, digest)];
+  return [...(primary ? changed : missing), ...recreatedCanary(context, digest)];
 }
 
 /** What comes next where a person decides. */
