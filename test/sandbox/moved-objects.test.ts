@@ -11,6 +11,7 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   notesOf,
   sourceFor,
   statusOf,
@@ -244,6 +245,55 @@ describe('what left one Source of a repository', () => {
     await untilApplied(last);
     await untilPruned('Pruned', 'Source shop/other holds it');
     expect(await isThere('moved')).toBe(true);
+  });
+
+  test('is left to the Source that adopted it while both have it in their files, which the one before says', async () => {
+    await bed.commit('first', { 'here/moved.json': configMap('moved'), 'there/b.json': configMap('b') });
+    await createSource(bed, { path: 'here', prune: true });
+    await bed.send('POST', sources, otherSource({ path: 'there', prune: true }));
+    await bed.start();
+    await eventually('all is there', async () => (await isThere('b')) && uidOf());
+    const uid = await uidOf();
+    const owners = follow(bed, ({ get }) => {
+      const { labels } = get('/configmaps', 'shop', 'moved')?.metadata ?? {};
+      return labels?.[partOfLabel] === applySetIdOf('shop/other') ? 'other' : 'shop';
+    });
+
+    await bed.commit('also there', {
+      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+    });
+
+    const applied = async () => condition(await bed.source(), 'Applied');
+    await eventually('it is told', async () => (await applied())?.reason === 'OwnedByAnotherSource', {
+      seen: applied,
+    });
+    expect((await applied())?.message).toContain('Source shop/other applies it');
+    const version = (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.resourceVersion;
+    await bed.pass(30_000);
+    expect((await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.resourceVersion).toBe(version);
+    expect([...owners]).toEqual(['shop', 'other']);
+    await untilApplied(
+      await bed.commit('only there', { 'here/moved.json': null, 'here/a.json': configMap('a') }),
+    );
+    await untilPruned('Pruned');
+    expect(await uidOf()).toBe(uid);
+  });
+
+  test('moves back in one commit though it keeps the annotation by which it came', async () => {
+    const adopted = configMap('moved', { 'holdfast.dev/adopt': 'true' });
+    await bed.commit('first', { 'here/a.json': configMap('a'), 'there/moved.json': adopted });
+    await createSource(bed, { path: 'here', prune: true, interval: '1h' });
+    await bed.send('POST', sources, otherSource({ path: 'there', prune: true }));
+    await bed.start();
+    await eventually('all is there', async () => (await isThere('a')) && uidOf());
+    const uid = await uidOf();
+
+    const back = { 'here/moved.json': adopted, 'there/moved.json': null, 'there/b.json': configMap('b') };
+    await untilApplied(await bed.commit('back', back));
+
+    const { metadata } = (await bed.get('v1', 'ConfigMap', 'moved')) ?? {};
+    expect(metadata?.labels?.[partOfLabel]).toBe(applySetIdOf('shop/shop'));
+    expect(metadata?.uid).toBe(uid);
   });
 
   test('stays after a restart until the Source of another repository that may hold it was read', async () => {

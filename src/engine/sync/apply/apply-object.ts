@@ -27,6 +27,7 @@ import { applySetId, asMember } from '../../apply-set.ts';
 import type { Correction } from '../../corrections.ts';
 import { EngineError, failureOf, isImmutableChange, notKept } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
+import { otherBehind } from '../read/read.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
 import {
   applyOverOthers,
@@ -84,7 +85,8 @@ export async function applyObject(
   const wanted = wantedOver(context, object, live);
   if (hasDrifted && live && parts.applied.has(live, wanted) && !isMarked(source, live, wanted))
     return { changed: false };
-  if (live) refuseOthers(parts, source, live, wanted);
+  const isMoving = () => otherBehind(context, state.head?.commit) !== undefined;
+  if (live) refuseOthers({ ...parts, isMoving }, source, live, wanted);
   // Before the write, since the watch may deliver it before the answer is here.
   parts.applied.note(wanted);
   const write = await writeOne(context, { wanted, live, isShared }).catch((error: unknown) => {

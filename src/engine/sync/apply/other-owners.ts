@@ -35,6 +35,8 @@ export interface Others {
   readonly heads?: Pick<Heads, 'sourceOf'>;
   readonly sources?: () => readonly Pick<KubernetesObject, 'metadata'>[];
   readonly watchesEverywhere?: boolean;
+  /** Whether another Source of the repository has yet to read the commit, so that it may hold less by then. */
+  readonly isMoving?: () => boolean;
 }
 
 /** A Source, and what is written in its name. */
@@ -59,6 +61,7 @@ export function refuseOthers(
   const { claims, sources, watchesEverywhere } = others;
   const partOf = live.metadata.labels?.[partOfLabel];
   if (!partOf || partOf === applySetId(source)) return;
+  if (adopts(live)) refuseAdopted(others, source, live);
   if (adopts(live) || adopts(wanted)) return refuseRolledOut(others, source, live);
   // A Source applied it that is gone. Who sees some namespaces alone does not know that, and kubectl has ApplySets of other parents.
   const isOurs = managedFieldsOf(live).some(({ manager }) => manager === 'holdfast');
@@ -66,6 +69,18 @@ export function refuseOthers(
   throw new EngineError(
     'OwnedByAnotherSource',
     `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+  );
+}
+
+/** The Source that adopted it last keeps it as long as it holds it: two that hold it would take it from each other without end. */
+function refuseAdopted({ claims, isMoving }: Others, source: Source, live: KubernetesObject): void {
+  const holder = claims.sourceOf(live.metadata.labels?.[partOfLabel] ?? '');
+  if (holder === undefined || !claims.holdersOf(objectKey(live), namespacedName(source)).includes(holder))
+    return;
+  throw new EngineError(
+    'OwnedByAnotherSource',
+    `Source ${holder} applies it, and it has ${adoptAnnotation}; remove it from the files of one of the two`,
+    isMoving?.(),
   );
 }
 
