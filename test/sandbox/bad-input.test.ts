@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { imageOf } from '../objects.ts';
 import {
@@ -6,6 +7,7 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   isNotIdle,
   primaryImage,
   runUntilInitialized,
@@ -85,6 +87,24 @@ test('a server that refuses connections is named', async () => {
   await createSource(bed, { url: 'http://127.0.0.1:1/shop.git' });
   await bed.start();
   expect(await sourceCondition('Fetched', 'Unreachable')).toContain('127.0.0.1:1');
+});
+
+test('a Git server that answers is not what an API server is slow for', async () => {
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { timeout: '1s' });
+  bed.sandbox.fault(({ method, path }) =>
+    method === 'PATCH' && path.endsWith('/configmaps/a') ? { until: sleep(1_500) } : undefined,
+  );
+  const told = follow(bed, ({ get }) => {
+    const source = get('holdfast.dev/sources', 'shop', 'shop');
+    return `${condition(source, 'Ready')?.reason}, Fetched=${condition(source, 'Fetched')?.status}`;
+  });
+
+  await bed.start();
+
+  const isReady = async () => condition(await bed.source(), 'Ready')?.status === 'True';
+  await eventually('it is applied in the end', isReady, { seen: bed.source });
+  expect([...told]).toContain('Timeout, Fetched=True');
 });
 
 test('an SSH address without a Secret, or with one that knows no host, is refused with what is missing', async () => {

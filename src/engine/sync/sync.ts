@@ -23,10 +23,14 @@ export async function syncSource(context: SyncContext): Promise<void> {
   const requests = requestsOf(source);
   const limited = withDeadline(signal, source);
   const { problem: before } = state;
-  const failure = await attempt(() => update({ ...context, signal: limited }, signal));
+  let isPolled = false;
+  const onPolled = () => {
+    isPolled = true;
+  };
+  const failure = await attempt(() => update({ ...context, signal: limited }, { stopped: signal, onPolled }));
   if (signal.aborted) return;
   state.requests = requests;
-  if (failure) state.problem = problemOf(failure.error, limited, source);
+  if (failure) state.problem = problemOf(failure.error, source, { signal: limited, isPolled });
   // Only now: a status that is written in the middle of a sync says what was known before.
   else if (state.problem === before) state.problem = undefined;
   parts.claims.hasRead(state.key, hasReadHead(state) ? state.head?.commit : undefined);
@@ -50,7 +54,10 @@ function withDeadline(stopped: AbortSignal, source: Source): AbortSignal {
 }
 
 /** What is applied is kept in order, also while Git cannot be reached, or the commit to be applied cannot be read. */
-async function update(context: SyncContext, stopped: AbortSignal): Promise<void> {
+async function update(
+  context: SyncContext,
+  { stopped, onPolled }: { readonly stopped: AbortSignal; readonly onPolled: () => void },
+): Promise<void> {
   const { parts, source, state } = context;
   const keepInOrder = async () => {
     // A server that hangs has left none of the time.
@@ -61,6 +68,7 @@ async function update(context: SyncContext, stopped: AbortSignal): Promise<void>
     await keepInOrder();
     throw error;
   });
+  onPolled();
   const commit = admitted(context, chosen);
   if (!commit) {
     if (chosen.refused) throw chosen.refused.error;
@@ -181,15 +189,20 @@ async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | 
 }
 
 /** Git's errors carry a code; the message of any error says who must act. */
-function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncProblem {
+function problemOf(
+  error: unknown,
+  source: Source,
+  { signal, isPolled }: { readonly signal: AbortSignal; readonly isPolled: boolean },
+): SyncProblem {
   const code = codeOf(error);
   const { reason, message } = failureOf(error);
-  if (signal.aborted)
-    return {
-      condition: 'Fetched',
-      reason: 'Timeout',
-      message: `a sync took longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`,
-    };
+  if (signal.aborted) {
+    const late = `longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`;
+    // An API server or a webhook that is slow is looked for elsewhere than a Git server.
+    return isPolled
+      ? { condition: 'Ready', reason: 'Timeout', message: `Git has answered; to read and apply took ${late}` }
+      : { condition: 'Fetched', reason: 'Timeout', message: `a sync took ${late}` };
+  }
   if (code === 'PathNotFound' || code === 'ReadingSkipped')
     return { condition: 'Rendered', reason: code, message };
   if (code !== undefined) return { condition: 'Fetched', reason: code, message };
