@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
+import { imageOf } from '../objects.ts';
 import {
   canary,
   condition,
@@ -451,6 +452,80 @@ describe('fields of others', () => {
     await bed.pass(5_000);
     expect(level(await live())).toBe('debug');
     expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+  });
+
+  test('that the object leaves to others by name may be those of a port, also without its protocol', async () => {
+    const annotations = { 'holdfast.dev/ignore-fields': '/spec/ports/0/targetPort' };
+    const metadata = { name: 'a', namespace: 'shop', annotations };
+    const spec = { ports: [{ port: 80, targetPort: 8080 }] };
+    await follow({ 'a.json': JSON.stringify({ apiVersion: 'v1', kind: 'Service', metadata, spec }) });
+    const ports = [{ port: 80, protocol: 'TCP', targetPort: 9090 }];
+    await edit('/api/v1/namespaces/shop/services/a', { spec: { ports } });
+    await bed.pass(5_000);
+    expect((await bed.get('v1', 'Service', 'a'))?.spec).toMatchObject({ ports });
+    expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+  });
+
+  test('that were left to others are as in Git once those gave them up', async () => {
+    const annotations = { 'holdfast.dev/on-conflict': 'leave' };
+    const theirs = (data: object) => {
+      const manifest = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'a', namespace: 'shop' },
+        data,
+      };
+      const path = `${configMaps}/a?fieldManager=other&force=true`;
+      return bed.send('PATCH', path, manifest, 'application/apply-patch+yaml');
+    };
+    await theirs({ level: 'debug' });
+    await follow({ 'a.json': configMap('info', annotations) });
+    expect(level(await live())).toBe('debug');
+
+    await theirs({});
+
+    await untilLevel('info');
+  });
+
+  test('that were left to others are as in Git where the object is made anew', async () => {
+    const image = '/spec/template/spec/containers/0/image';
+    const web = (app: string) => {
+      const { metadata, spec, ...rest } = JSON.parse(deployment('shop/web:1'));
+      const annotations = { 'holdfast.dev/ignore-fields': image };
+      const template = { ...spec.template, metadata: { labels: { app } } };
+      const own = { ...spec, selector: { matchLabels: { app } }, template };
+      return JSON.stringify({ ...rest, metadata: { ...metadata, annotations }, spec: own });
+    };
+    const imageNow = async () => {
+      const found = await bed.get('apps/v1', 'Deployment', 'web');
+      return found && imageOf(found);
+    };
+    const untilImage = (wanted: string) =>
+      eventually(wanted, async () => (await imageNow()) === wanted, { seen: bed.source });
+    const takeImage = () => {
+      const patch = [{ op: 'replace', path: image, value: 'shop/web:2' }];
+      return bed.send(
+        'PATCH',
+        `${deployments}/web?fieldManager=updater`,
+        patch,
+        'application/json-patch+json',
+      );
+    };
+    await follow({ 'web.json': web('web') }, { force: true });
+    await takeImage();
+    await bed.pass(5_000);
+    expect(await imageNow()).toBe('shop/web:2');
+
+    await bed.send('DELETE', `${deployments}/web`);
+    await untilImage('shop/web:1');
+    await takeImage();
+    await bed.pass(5_000);
+    expect(await imageNow()).toBe('shop/web:2');
+
+    await bed.commit('another selector', { 'web.json': web('other') });
+    await untilImage('shop/web:1');
+    await bed.pass(10_000);
+    expect(await imageNow()).toBe('shop/web:1');
   });
 
   test('are not taken where the object refuses it: the other manager is named', async () => {

@@ -26,7 +26,7 @@ import { withAccountTaken } from '../../applied.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
 import type { Correction } from '../../corrections.ts';
 import { EngineError, failureOf, isImmutableChange, notKept } from '../../failure.ts';
-import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
+import type { SourceContext, SourceParts, SourceState, SyncContext } from '../context/context.ts';
 import { otherBehind } from '../read/read.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
 import {
@@ -34,6 +34,7 @@ import {
   type Contested,
   type ContestedWrite,
   driftFound,
+  hasField,
   leavesFields,
   withoutFields,
 } from '../scope/field-conflicts.ts';
@@ -82,6 +83,7 @@ export async function applyObject(
   const live = isRead
     ? await cluster.get(referenceOf(object))
     : (seen ?? (await parts.presence.read(object, { cluster, user: writerOf(source, parts.rights).user })));
+  state.left.set(object, stillLeft(state, object, live));
   const wanted = wantedOver(context, object, live);
   if (hasDrifted && live && parts.applied.has(live, wanted) && !isMarked(source, live, wanted))
     return { changed: false };
@@ -89,7 +91,7 @@ export async function applyObject(
   if (live) refuseOthers({ ...parts, isMoving }, source, live, wanted);
   // Before the write, since the watch may deliver it before the answer is here.
   parts.applied.note(wanted);
-  const write = await writeOne(context, { wanted, live, isShared }).catch((error: unknown) => {
+  const write = await writeOne(context, { object, wanted, live, isShared }).catch((error: unknown) => {
     parts.applied.forget(wanted);
     throw error;
   });
@@ -177,13 +179,18 @@ function losesEmpty(before: KubernetesObject, wanted: KubernetesObject, after: K
 }
 
 async function writeOne(
-  { parts, source }: SyncContext,
+  context: SyncContext,
   {
+    object,
     wanted,
     live,
     isShared,
-  }: { wanted: KubernetesObject; live: KubernetesObject | undefined; isShared: boolean },
+  }: Record<'object' | 'wanted', KubernetesObject> & {
+    live: KubernetesObject | undefined;
+    isShared: boolean;
+  },
 ): Promise<ContestedWrite> {
+  const { parts, source, state } = context;
   const cluster = clusterOf(parts, source);
   if (live && !isShared) await takeOverFields(cluster, live, wanted);
   const write = (over: KubernetesObject | undefined) =>
@@ -198,7 +205,9 @@ async function writeOne(
   } catch (error) {
     if (!live || !isImmutableChange(error)) throw error;
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
-    return { written: await recreate({ cluster, clock: parts.clock }, wanted, live), taken: [], left: [] };
+    state.left.set(object, []);
+    const anew = wantedOver(context, object, undefined);
+    return { written: await recreate({ cluster, clock: parts.clock }, anew, live), taken: [], left: [] };
   }
 }
 
@@ -254,13 +263,24 @@ async function recreate(
   return cluster.apply(wanted, { manager: 'holdfast', force: true });
 }
 
-/** The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. */
+/**
+ * The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. What others had and gave up, or
+ * what went with an object that was deleted, is Git's again.
+ */
 export function wantedOver(
   { source, state }: Pick<SourceContext, 'source' | 'state'>,
   object: KubernetesObject,
   live: KubernetesObject | undefined,
 ): KubernetesObject {
-  return inApplySet(source, withoutFields(asWritten(object), state.left.get(object) ?? []), live);
+  return inApplySet(source, withoutFields(asWritten(object), stillLeft(state, object, live)), live);
+}
+
+function stillLeft(
+  { left }: Pick<SourceState, 'left'>,
+  object: KubernetesObject,
+  live: KubernetesObject | undefined,
+): readonly string[] {
+  return (left.get(object) ?? []).filter((field) => hasField(live, field));
 }
 
 /** The same with the fields that others have. */

@@ -44,6 +44,13 @@ describe('fields as the API server names them', () => {
     });
   });
 
+  it('leads to a port whose protocol is not named', () => {
+    const service = { ...object, kind: 'Service', spec: { ports: [{ port: 80, targetPort: 8080 }] } };
+    const field = '.spec.ports[port=80,protocol="TCP"].targetPort';
+    expect(isInPointer(service, '/spec/ports/0/targetPort', field)).toBe(true);
+    expect(withoutFields(service, [field]).spec).toEqual({ ports: [{ port: 80 }] });
+  });
+
   it('leave the object as it is where they lead nowhere', () => {
     expect(
       withoutFields(object, ['.spec.paused', '.spec.template.spec.containers[name="no"].image']),
@@ -57,6 +64,11 @@ describe('JSON pointers', () => {
     ['/spec', '.spec.replicas', true],
     ['/spec/template/spec/containers/0/image', '.spec.template.spec.containers[name="app"].image', true],
     ['/spec/template/spec/containers/1', '.spec.template.spec.containers[name="app"].image', false],
+    [
+      '/spec/template/spec/containers/0/ports/0',
+      '.spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"].hostPort',
+      true,
+    ],
     ['/spec/repl', '.spec.replicas', false],
     ['', '.spec.replicas', false],
     ['no pointer', '.spec.replicas', false],

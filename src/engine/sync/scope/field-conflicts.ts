@@ -1,5 +1,12 @@
 /** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
-import { describe, isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  isRecord,
+  type KubernetesObject,
+  listOf,
+  pointerSteps,
+  recordOf,
+} from '../../../api/kubernetes.ts';
 import { listNames } from '../../../api/limits.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
 import { isOfHoldfast, managedFieldsOf, newestOf } from '../../../workload/compare/managed-fields.ts';
@@ -146,37 +153,44 @@ export function withoutFields(object: KubernetesObject, fields: readonly string[
   return without(object, '', new Set(fields)) as KubernetesObject;
 }
 
-/** Whether a field, as the server names it, is the one that a JSON pointer names, or is in it. */
-export function isInPointer(object: KubernetesObject, pointer: string, field: string): boolean {
-  const path = pathOfPointer(object, pointer);
-  return (
-    path !== undefined && (field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`))
+/** Whether such a path leads to something in the value. */
+export function hasField(value: unknown, path: string): boolean {
+  if (path === '') return value !== undefined;
+  if (Array.isArray(value)) {
+    return value.some((item) => {
+      const key = keyIn(path, item);
+      return key !== undefined && hasField(item, path.slice(key.length));
+    });
+  }
+  const fields = isRecord(value) ? Object.entries(value) : [];
+  // Names of fields may have dots.
+  return fields.some(
+    ([name, inner]) => path.startsWith(`.${name}`) && hasField(inner, path.slice(name.length + 1)),
   );
 }
 
-/** Undefined where the pointer leads nowhere. */
-function pathOfPointer(object: KubernetesObject, pointer: string): string | undefined {
+/** Whether a field, as the server names it, is the one that a JSON pointer names, or is in it. */
+export function isInPointer(object: KubernetesObject, pointer: string, field: string): boolean {
   const steps = pointerSteps(pointer);
-  if (!steps || steps.length === 0) return undefined;
+  if (!steps || steps.length === 0) return false;
   let value: unknown = object;
-  let path = '';
+  let rest = field;
   for (const step of steps) {
-    const next = stepInto(value, step);
-    if (next.value === undefined) return undefined;
-    value = next.value;
-    path += next.path;
+    const isList = Array.isArray(value);
+    const fields: Record<string, unknown> = isList ? { ...listOf(value) } : recordOf(value);
+    if (!Object.hasOwn(fields, step)) return false;
+    value = fields[step];
+    const name = isList ? keyIn(rest, value) : `.${step}`;
+    if (name === undefined || !rest.startsWith(name)) return false;
+    rest = rest.slice(name.length);
   }
-  return path;
+  return /^($|[.[])/.test(rest);
 }
 
-function stepInto(value: unknown, step: string): { value: unknown; path: string } {
-  if (!Array.isArray(value)) {
-    const inner = isRecord(value) && Object.hasOwn(value, step) ? value[step] : undefined;
-    return { value: inner, path: `.${step}` };
-  }
-  const item: unknown = value[Number(step)];
-  const name = isRecord(item) ? item.name : undefined;
-  return { value: item, path: typeof name === 'string' ? `[name=${JSON.stringify(name)}]` : `[${step}]` };
+/** The key at the beginning of a path, `[name="app"]`, if it is this element's. */
+function keyIn(path: string, item: unknown): string | undefined {
+  const key = /^\[[^\]]*\]/.exec(path)?.[0];
+  return key && answersTo(item, key.slice(1, -1)) ? key : undefined;
 }
 
 function without(value: unknown, path: string, fields: ReadonlySet<string>): unknown {
@@ -200,8 +214,8 @@ function without(value: unknown, path: string, fields: ReadonlySet<string>): unk
 function elementPath(item: unknown, path: string, fields: ReadonlySet<string>): string | undefined {
   for (const field of fields) {
     if (!field.startsWith(`${path}[`)) continue;
-    const key = /^\[[^\]]*\]/.exec(field.slice(path.length))?.[0];
-    if (key && answersTo(item, key.slice(1, -1))) return `${path}${key}`;
+    const key = keyIn(field.slice(path.length), item);
+    if (key) return `${path}${key}`;
   }
   return undefined;
 }
@@ -211,7 +225,11 @@ function answersTo(item: unknown, key: string): boolean {
   return key.split(/,(?=\w+=)/).every((part) => {
     const at = part.indexOf('=');
     const wanted = part.slice(at + 1);
-    const value = at === 0 ? item : isRecord(item) ? item[part.slice(0, at)] : undefined;
+    const value =
+      at === 0 ? item : isRecord(item) ? (item[part.slice(0, at)] ?? defaultKeys[part]) : undefined;
     return JSON.stringify(value) === wanted;
   });
 }
+
+/** Ports are told apart by their protocol, also where Git does not name it. */
+const defaultKeys: Readonly<Record<string, string>> = { 'protocol="TCP"': 'TCP' };
