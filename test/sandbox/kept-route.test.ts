@@ -141,6 +141,18 @@ test('gets its weights back when somebody applies it as it is in Git, and when i
   await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
 });
 
+test('is divided again, and its release goes on, when somebody applies it as it is in Git in the middle of a step', async () => {
+  await begin();
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': slow });
+  await until(['/ web-primary:60 web-canary:40', '/blog blog:1']);
+
+  await bed.send('PATCH', path, { spec: (front('/') as KubernetesObject).spec });
+
+  await until(['/ web:100 web-primary:0 web-canary:0', '/blog blog:1']);
+  await until(['/ web-primary:20 web-canary:80', '/blog blog:1']);
+  await waitForPhase(bed, 'Succeeded');
+});
+
 test('that Git gives a foreign backend during a release is still divided, so that the release can go back, and is reported', async () => {
   await begin();
   expect(slow).not.toBe(weighted);

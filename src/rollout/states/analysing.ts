@@ -17,6 +17,7 @@ import {
   fullSize,
   growCanary,
   missingPods,
+  otherBackendsServe,
   podsNeeded,
   raiseMinReplicas,
   readyPods,
@@ -131,6 +132,8 @@ function notReady(
       note('Progressing', `the ${side} with ${name} is ready; traffic is shifted next`),
       wake(settleMs),
     );
+  // Another writer has put its own backends in their place: the sides get the requests again as at first.
+  if (otherBackendsServe(world)) return returnTraffic(state, combine(waits, routeNote(context, state.run)));
   if (!route.accepted) return stay(state, waits, routeNote(context, state.run));
   // More traffic than any step allows, as after a failure of the primary or a change by hand (S3); it is checked there if it cannot go back in time.
   const mayReturn =

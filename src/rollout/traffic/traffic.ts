@@ -32,7 +32,7 @@ export function isAllOn(context: Context, side: Side): boolean {
 }
 
 /** Requests go to backends that were there before, and not to the two sides yet. */
-function otherBackendsServe({ route, routeInGit }: World): boolean {
+export function otherBackendsServe({ route, routeInGit }: World): boolean {
   const { others } = route ?? {};
   return others === 'alone' || (others === 'serving' && routeInGit !== true);
 }
