@@ -7,6 +7,7 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   isNotIdle,
   runUntilInitialized,
   statusOf,
@@ -200,8 +201,10 @@ test('that Git makes unusable in the middle of a step keeps the release there, w
   await until(['/shop web-primary:100 web-canary:0', '/blog blog:1']);
 });
 
-test('of two applications is divided for each by its own Canary, and neither moves the requests of the other', async () => {
-  const ofCart = (text: string) => text.replaceAll('"web"', '"cart"');
+const ofCart = (text: string) => text.replaceAll('"web"', '"cart"');
+
+/** Both Canaries have divided their rule of the route. */
+async function beginWithCart(): Promise<void> {
   const route = front('/') as { spec: { rules: Array<{ backendRefs: Array<{ name: string }> }> } };
   for (const backend of route.spec.rules[1]?.backendRefs ?? []) backend.name = 'cart';
   await bed.commit('v1', {
@@ -209,9 +212,13 @@ test('of two applications is divided for each by its own Canary, and neither mov
     ...{ 'canary.json': weighted, 'cart-canary.json': ofCart(weighted) },
     'route.json': JSON.stringify(route),
   });
-  await createSource(bed);
+  await createSource(bed, { prune: true });
   await bed.start();
   await until(['/ web-primary:100 web-canary:0', '/blog cart-primary:100 cart-canary:0']);
+}
+
+test('of two applications is divided for each by its own Canary, and neither moves the requests of the other', async () => {
+  await beginWithCart();
 
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await until(['/ web-primary:60 web-canary:40', '/blog cart-primary:100 cart-canary:0']);
@@ -227,6 +234,22 @@ test('of two applications is divided for each by its own Canary, and neither mov
   bed.sandbox.requests.clear();
   await bed.pass(3_000);
   expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+});
+
+test('of two applications stays divided for one of them while the Canary of the other is deleted', async () => {
+  await beginWithCart();
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': slow });
+  await until(['/ web-primary:60 web-canary:40', '/blog cart-primary:100 cart-canary:0']);
+  const backends = follow(bed, (store) =>
+    JSON.stringify(store.get('gateway.networking.k8s.io/httproutes', 'shop', 'storefront')?.spec),
+  );
+
+  await bed.commit('cart without a Canary', { 'cart-canary.json': null });
+  await eventually('its Canary is gone', async () => (await bed.canary('cart')) === undefined, { seen });
+  await waitForPhase(bed, 'Succeeded');
+
+  await until(['/ web-primary:100 web-canary:0', '/blog cart:1']);
+  expect([...backends].filter((spec) => spec.includes('"web"'))).toEqual([]);
 });
 
 test('that leads elsewhere keeps the Canary waiting, and is not touched', async () => {

@@ -2,7 +2,7 @@
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { describe, type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { RouteTarget, RouteView } from '../../../api/observed.ts';
-import type { RouteContext, RouteNames, RouteReference, Router } from '../../../contracts/routing.ts';
+import type { RouteContext, RouteReference, Router } from '../../../contracts/routing.ts';
 import { servicePorts } from '../../../release/ports.ts';
 import { type ServicePort, templateOf } from '../../../release/release.ts';
 import { isDigestLost } from '../../../rollout/world.ts';
@@ -20,6 +20,7 @@ import { EngineError } from '../../failure.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';
 import {
   type Observation,
+  providerOf,
   type ReadContext,
   type ReadParts,
   routeReferences,
@@ -98,8 +99,8 @@ export function readRoute(
   return router.read(routing, live);
 }
 
-/** Names of the other Canaries of the namespace that name the same route. */
-function neighboursOf({ canaries }: Pick<ReadParts, 'canaries'>, canary: Canary): RouteNames[] {
+/** The other Canaries of the namespace that name the same route. */
+function neighboursOf({ canaries }: Pick<ReadParts, 'canaries'>, canary: Canary): Canary[] {
   const { kind, name } = canary.spec.routeRef ?? {};
   if (name === undefined) return [];
   return canaries.list().flatMap((object) => {
@@ -107,8 +108,23 @@ function neighboursOf({ canaries }: Pick<ReadParts, 'canaries'>, canary: Canary)
     const isOther =
       metadata.namespace === canary.metadata.namespace && metadata.name !== canary.metadata.name;
     const isSame = spec?.routeRef?.kind === kind && spec?.routeRef?.name === name;
-    return isOther && isSame && spec?.targetRef?.name ? serviceNames(object as Canary) : [];
+    return isOther && isSame && spec?.targetRef?.name ? (object as Canary) : [];
   });
+}
+
+/** Whether another Canary goes on dividing the route that this one names. */
+export function isDividedByOthers(
+  parts: Pick<ReadParts, 'canaries' | 'options'>,
+  canary: Canary,
+  { kind, metadata }: KubernetesObject,
+): boolean {
+  const { routeRef } = canary.spec;
+  if (routeRef?.kind !== kind || routeRef.name !== metadata.name) return false;
+  const provider = providerOf(canary, parts.options);
+  return neighboursOf(parts, canary).some(
+    (other) =>
+      other.metadata.deletionTimestamp === undefined && providerOf(other, parts.options) === provider,
+  );
 }
 
 /** Live routing objects, and the apex Service, that a router may look at. */
@@ -172,7 +188,7 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const { movesTo } = observation.world;
   const successor = successorOf(parts, observation.canary, { router, movesTo });
   const inGit = routeInGit(parts, observation.canary);
-  const neighbours = neighboursOf(parts, observation.canary);
+  const neighbours = neighboursOf(parts, observation.canary).map(serviceNames);
   const ports = sidePorts(context);
   const more = { apex, successor, inGit, neighbours, ports, settings: parts.options.routes };
   return router.objects(routeContext(observation.canary, label, more), route, live);

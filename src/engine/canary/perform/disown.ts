@@ -23,7 +23,7 @@ import { failureOf, isStale, notKept } from '../../failure.ts';
 import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/observation.ts';
-import { liveRoutes } from '../observe/routes.ts';
+import { isDividedByOthers, liveRoutes } from '../observe/routes.ts';
 import { kindsOf } from '../watches.ts';
 import { ensureFresh } from './write.ts';
 
@@ -105,11 +105,13 @@ function refuseOwned(canary: KubernetesObject, stored: KubernetesObject): void {
     throw notKept(`${describe(stored)}: metadata.ownerReferences still names ${describe(canary)}`);
 }
 
-/** Routes and Services that requests pass. */
+/** Routes and Services that requests pass, but a route of users that another Canary goes on dividing. */
 function servingObjects({ parts, observation }: ActionContext): KubernetesObject[] {
   const { canary, view, provider } = observation;
   const names = serviceNames(canary);
-  const routes = liveRoutes(routerOf(parts, provider), view, canary);
+  const routes = liveRoutes(routerOf(parts, provider), view, canary).filter(
+    (route) => !isDividedByOthers(parts, canary, route),
+  );
   const services = [names.primary, names.canary].map((name) => view.get(serviceKind, name));
   return [...routes, ...services].filter((object) => object !== undefined);
 }
