@@ -166,3 +166,24 @@ test('another name of the Service, committed at a step, leaves no share of the c
     ['web-canary', 0],
   ]);
 });
+
+test('another name of the Service, committed while requests are mirrored, leaves no mirror in the former route', async () => {
+  const analysis = { interval: '5s', iterations: 3, mirror: true };
+  const files = (name: string) => ({
+    'canary.json': canary({ spec: { ...onGateway, service: { ...onGateway.service, name } }, analysis }),
+  });
+  const route = async (name: string) =>
+    JSON.stringify((await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', name))?.spec ?? {});
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), ...files('web') });
+  await runUntilInitialized(bed);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  const isMirrored = async () =>
+    (await route('web')).includes('RequestMirror') && (await status()).iterations;
+  await eventually('requests are mirrored', isMirrored, { seen: status });
+
+  await bed.commit('another name', files('shop'));
+
+  await eventually('the new route', async () => (await route('shop')) !== '{}', { seen: status });
+  await waitForPhase(bed, 'Succeeded');
+  expect(await route('web')).not.toContain('RequestMirror');
+});

@@ -201,6 +201,18 @@ describe('another provider, Service or route', () => {
     );
   });
 
+  test('waits while requests are copied to the canary', () => {
+    const mirrored = { ...good, analysis: { ...good.analysis, mirror: true } };
+    const specInForce = { generation: 1, spec: mirrored };
+    const spec = { ...mirrored, service: { port: 80, name: 'shop' } };
+    const found = [0, 1].map((iterations) => {
+      const status = { ...proven, specInForce, canaryWeight: 0, iterations };
+      const read = inForce(canary({ spec, status }));
+      return 'failure' in read ? read.failure : read.canary.spec.service?.name;
+    });
+    expect(found).toEqual(['shop', undefined]);
+  });
+
   test('is told in the same words at each step, so that each step is no event', () => {
     const messages = [20, 40].map((canaryWeight) => {
       const spec = { ...good, provider: 'gatewayapi:v1' };

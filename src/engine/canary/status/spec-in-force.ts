@@ -86,14 +86,17 @@ interface RouteSpec {
   readonly upstreamRef?: unknown;
 }
 
-/** Other Services or routes while the canary has traffic: its share would stay on the former ones, and its pods are removed at the end. */
+/** Other Services or routes while the canary has traffic: its share, or its mirror, would stay on the former ones, and its pods are removed at the end. */
 function otherRoute(
   { options }: Pick<ReadParts, 'options'>,
   object: KubernetesObject,
 ): { readonly failure: EngineError } | undefined {
   const before = lastValidSpec(object);
-  const { canaryWeight = 0, lastKnownGood } = canaryStatus(object);
-  if (!before || !lastKnownGood || canaryWeight === 0) return undefined;
+  const { canaryWeight = 0, iterations = 0, lastKnownGood } = canaryStatus(object);
+  if (!before || !lastKnownGood) return undefined;
+  // Requests may be copied to it as well.
+  const isMirrored = iterations > 0 && recordOf(before.spec.analysis).mirror === true;
+  if (canaryWeight === 0 && !isMirrored) return undefined;
   const [former, now] = [before.spec, object.spec ?? {}].map((spec) =>
     partsOfRoute(spec as RouteSpec, options),
   );
