@@ -52,6 +52,21 @@ describe('the Upstreams of both sides', () => {
     });
   });
 
+  it('of the former port are still read after the port of the Service has changed, and give way to others', () => {
+    const { spec } = canaryFor(gloo);
+    const moved = aContext(canaryFor(gloo, { ...spec, service: { port: 8080 } }));
+    const live = [...foundBy(gloo), ...written];
+
+    expect(gloo.read(moved, live)).toMatchObject({
+      canaryWeight: 20,
+      accepted: false,
+      problem: 'Upstream shop-podinfo-primaryupstream-8080 does not exist yet',
+    });
+    expect(gloo.objects(moved, at(20), live).map(({ metadata }) => metadata.name)).toContain(
+      'shop-podinfo-canaryupstream-8080',
+    );
+  });
+
   it('are refused where Gloo rejects the RouteTable', () => {
     const status = { statuses: { 'gloo-system': { state: 'Rejected', reason: 'no such Service' } } };
     const live = [...foundBy(gloo), ...written.map((object) => ({ ...object, status }))];

@@ -62,8 +62,13 @@ export const gloo: RoutingProvider = {
   read,
 };
 
-function upstreamName({ metadata, spec }: Canary, { apex }: RouteNames, side: 'primary' | 'canary'): string {
-  return `${metadata.namespace ?? 'default'}-${apex}-${side}upstream-${spec.service?.port}`;
+function upstreamName(canary: Canary, names: RouteNames, side: 'primary' | 'canary'): string {
+  return `${nameBefore(canary, names, side)}${canary.spec.service?.port}`;
+}
+
+/** Without the port, which may change: the RouteTable goes on naming the Upstreams of the former one until it is written. */
+function nameBefore({ metadata }: Canary, { apex }: RouteNames, side: 'primary' | 'canary'): string {
+  return `${metadata.namespace ?? 'default'}-${apex}-${side}upstream-`;
 }
 
 function ownUpstreams(canary: Canary, names: RouteNames): RouteReference[] {
@@ -184,8 +189,8 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
     return missing ? unreadable(`${missing}; those of ${names.apex} are made with its settings`) : undefined;
   const { routes = [] } = (found.spec ?? {}) as RouteTableSpec;
   const weightOf = (side: 'primary' | 'canary') =>
-    routes[0]?.routeAction?.multi?.destinations?.find(
-      ({ destination }) => destination?.upstream?.name === upstreamName(canary, names, side),
+    routes[0]?.routeAction?.multi?.destinations?.find(({ destination }) =>
+      destination?.upstream?.name?.startsWith(nameBefore(canary, names, side)),
     )?.weight;
   const split = percentOf(weightOf('primary'), weightOf('canary'));
   if (!split)
