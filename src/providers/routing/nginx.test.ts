@@ -116,6 +116,17 @@ describe('the canary Ingress', () => {
     expect(nginx.objects(aContext(canaryFor(nginx)), at(20), live)).toEqual([]);
   });
 
+  it('of another Canary, whose users have the same Ingress, is not said to be in the way', () => {
+    const { metadata, ...spec } = canary as KubernetesObject;
+    const ownerReferences = metadata.ownerReferences?.map((one) => ({ ...one, name: 'cart', uid: 'other' }));
+    const labels = { 'holdfast.dev/canary': 'cart' };
+    const ofCart = { ...spec, metadata: { ...metadata, labels, ownerReferences } } as KubernetesObject;
+
+    expect(nginx.read(aContext(canaryFor(nginx)), [...found, ofCart])?.problem).toBe(
+      'Ingress podinfo-ingress-canary belongs to Canary cart; let Canary podinfo name another Ingress than podinfo-ingress',
+    );
+  });
+
   it('stays what it is, with other weights, after theirs is gone: nothing moves back to a broken canary', () => {
     const [written] = nginx.objects(aContext(canaryFor(nginx)), at(0), [canary as KubernetesObject]);
 

@@ -1,6 +1,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { fieldsOfFewProviders } from '../../api/canary/unsupported-fields.ts';
 import {
+  controllerOf,
   isGenerated,
   type KubernetesObject,
   keepAwayAnnotations,
@@ -170,7 +171,13 @@ export function derivationOf(
   const found = findObject(context, { ...kind, name: to }, live);
   const title = `${kind.kind} ${to}`;
   if (found && !isGenerated(found, context.canary)) {
-    const problem = `${title} exists and was not made for Canary ${context.canary.metadata.name}; delete it, or rename ${from}`;
+    const { name } = context.canary.metadata;
+    const owner = controllerOf(found);
+    // Whoever deleted it would take the requests from the other Canary, which makes it again.
+    const problem =
+      owner?.kind === context.canary.kind
+        ? `${title} belongs to Canary ${owner.name}; let Canary ${name} name another ${kind.kind} than ${from}`
+        : `${title} exists and was not made for Canary ${name}; delete it, or rename ${from}`;
     return { source: undefined, own: undefined, problem };
   }
   if (source) return { source, own: found };
