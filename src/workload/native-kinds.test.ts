@@ -117,6 +117,13 @@ describe('a StatefulSet in place', () => {
     });
   });
 
+  it('leaves no pod behind on a way back, whatever partition was recorded', () => {
+    const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 3 } };
+    expect(nativeStatefulSet.settingsFields({ strategy })).toMatchObject({
+      updateStrategy: { rollingUpdate: { partition: 0 } },
+    });
+  });
+
   it('is stuck on pods of another revision that are not ready, and on no others', () => {
     const pods = [{ revision: 'bad', ready: false }, { revision: 'good', ready: false }, { revision: 'bad' }];
     const source = look('StatefulSet', { status: { updateRevision: 'good' }, pods });

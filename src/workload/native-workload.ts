@@ -14,12 +14,12 @@ import {
   withoutBookkeeping,
 } from './shared/metadata.ts';
 import { refuseTarget } from './shared/refusal.ts';
-import type { HeldFields, IncomingRelease } from './shared/workload-kind.ts';
+import type { HeldFields, IncomingRelease, Unsuitable } from './shared/workload-kind.ts';
 
 /** The stage of a release on the one workload. `older`: the release that the older pods run. */
 export type Stage =
-  /** The user's own rolling update. */
-  | { readonly kind: 'whole' }
+  /** The user's own rolling update. `isWayBack`: to a release that proved itself. */
+  | { readonly kind: 'whole'; readonly isWayBack?: boolean }
   /** The same, on the way back from a release that was tried. */
   | { readonly kind: 'returning' }
   /** It is in place, and none of its pods is started yet. */
@@ -50,8 +50,9 @@ export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesOb
   const { target } = release;
   const kind = nativeKind(canary);
   const incoming = incomingRelease(source, stage);
-  const unsuitable = kind.unsuitable(incoming);
-  if (unsuitable) refuseTarget((unsuitable.isLive && live) || target, unsuitable.field, unsuitable.message);
+  // Settings of a proven release keep nobody at a bad one: they are written as far as they can be.
+  const isWayBack = stage.kind === 'returning' || (stage.kind === 'whole' && stage.isWayBack === true);
+  refuseUnsuitable(kind.unsuitable(incoming), { target, live, isWayBack });
   const { replicas: _, ...spec } = target.spec as Record<string, unknown>;
   const { name, namespace, labels } = target.metadata;
   const withheld = stage.kind === 'withheld' ? kind.withhold(incoming) : undefined;
@@ -81,6 +82,37 @@ export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesOb
       template: template.template,
     },
   };
+}
+
+/** Throws RefusedError for settings alone with which no release can be held at a step. */
+export function refuseSettings({
+  canary,
+  release,
+  settings,
+}: Pick<NativeSource, 'canary' | 'release' | 'settings'>): void {
+  const { target } = release;
+  const spec = (target.spec ?? {}) as Record<string, unknown>;
+  const incoming = {
+    settings,
+    spec,
+    replicas: undefined,
+    live: undefined,
+    isFirst: false,
+    isSameTemplate: true,
+  };
+  refuseUnsuitable(nativeKind(canary).unsuitable(incoming), { target });
+}
+
+function refuseUnsuitable(
+  found: Unsuitable | undefined,
+  {
+    target,
+    live,
+    isWayBack = false,
+  }: { target: KubernetesObject; live?: KubernetesObject | undefined; isWayBack?: boolean },
+): void {
+  if (!found || (isWayBack && !found.isLive)) return;
+  refuseTarget((found.isLive && live) || target, found.field, found.message);
 }
 
 /** The settings without which pods of the release that is tried would be made beyond its step; undefined: it is held at none. */

@@ -8,9 +8,11 @@ import {
   createSource,
   deployment,
   eventually,
+  failPods,
   notesOf,
   runUntilInitialized,
   statusOf,
+  untilAtRest,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
@@ -158,6 +160,41 @@ test('what cannot be held at a step is refused before anything is written, and s
   await waitForPhase(bed, 'Succeeded');
   expect(imageOf(await live())).toBe('shop/web:2');
 });
+
+test.each([
+  ['at rest', { threshold: 2 }, 'Initialized'],
+  ['while a release is verified', { threshold: 2, interval: '1s', successThreshold: 10 }, 'Finalising'],
+])(
+  'a strategy that cannot be held at a step is refused alone, too, and keeps no release from going back: %s',
+  async (_, postPromotion, moment) => {
+    await bed.commit('v1', {
+      'web.json': web('shop/web:1'),
+      'canary.json': canary({ spec: { ...spec, postPromotion }, analysis }),
+    });
+    await runUntilInitialized(bed);
+    const isVerified = moment === 'Finalising';
+    const image = isVerified ? 'shop/web:2' : 'shop/web:1';
+    if (isVerified) await bed.commit('v2', { 'web.json': web(image) });
+    await waitForPhase(bed, moment);
+
+    await bed.commit('Recreate', { 'web.json': web(image, { strategy: { type: 'Recreate' } }) });
+
+    await eventually('the refusal', async () =>
+      condition(await bed.canary(), 'Ready')?.message?.includes('must be RollingUpdate for provider native'),
+    );
+    await waitForPhase(bed, isVerified ? 'Succeeded' : 'Initialized');
+    expect((await live())?.spec).toMatchObject({ strategy: { type: 'RollingUpdate' } });
+    failPods(bed, 'shop/web:3');
+    await bed.commit('v3', { 'web.json': web('shop/web:3') });
+    await untilAtRest(bed, 'Failed');
+    await eventually('the workload is as it was', async () => {
+      const { metadata } = (await live()) ?? {};
+      return metadata?.annotations?.['holdfast.dev/share'] === undefined;
+    });
+    expect(imageOf(await live())).toBe(image);
+    expect((await live())?.spec).toMatchObject({ strategy: { type: 'RollingUpdate' } });
+  },
+);
 
 test('a Deployment that runs already is taken over without a restart, and nothing is made beside it', async () => {
   await bed.commit('v1', { 'web.json': web('shop/web:1'), 'service.json': service });

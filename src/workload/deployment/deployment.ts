@@ -138,7 +138,9 @@ const NO_DEADLINE_SECONDS = 2_147_483_647;
 /** The Deployment entry of the table of kinds. */
 export const nativeDeployment: NativeKind = {
   kind: 'Deployment',
-  settingsFields: deploymentSettings,
+  // What was recorded under another provider may say Recreate.
+  settingsFields: ({ strategy, ...settings }) =>
+    deploymentSettings(strategy?.type === 'Recreate' || !strategy ? settings : { ...settings, strategy }),
   unsuitable,
   withhold: () => {
     const { spec } = heldBy(FIRST_HOLD);
@@ -218,6 +220,14 @@ function triedIn({ workload }: ViewSource, whole: PodsView): TriedPods {
 }
 
 function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease): Unsuitable | undefined {
+  const { paused: isPaused } = (live?.spec ?? {}) as { paused?: boolean };
+  // Before the first step Holdfast itself pauses it.
+  if (live && isPaused === true && !isBeforeFirstStep(live))
+    return {
+      field: 'spec.paused',
+      message: 'was paused by someone else, so nothing is rolled out or back; run kubectl rollout resume',
+      isLive: true,
+    };
   if (settings.strategy?.type === 'Recreate')
     return {
       field: 'spec.strategy.type',
@@ -228,14 +238,6 @@ function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease
     return {
       field: 'spec.paused',
       message: 'must not be set for provider native, which pauses the rolling update itself',
-    };
-  const { paused: isPaused } = (live?.spec ?? {}) as { paused?: boolean };
-  // Before the first step Holdfast itself pauses it.
-  if (live && isPaused === true && !isBeforeFirstStep(live))
-    return {
-      field: 'spec.paused',
-      message: 'was paused by someone else, so nothing is rolled out or back; run kubectl rollout resume',
-      isLive: true,
     };
   return isFirst
     ? tooFewReplicas(replicas ?? (live?.spec as { replicas?: number } | undefined)?.replicas)

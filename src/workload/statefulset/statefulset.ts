@@ -47,7 +47,7 @@ function statefulSetSettings({
 }: WorkloadSettings): Record<string, unknown> {
   const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
   return {
-    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0, ...given } },
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { ...given, partition: 0 } },
     minReadySeconds: minReadySeconds ?? 0,
     revisionHistoryLimit: revisionHistoryLimit ?? 10,
   };

@@ -124,7 +124,7 @@ function build(
   if (world.sharesWorkload) {
     // At a step, and on the way back from one, each pass writes the workload anyway.
     if (promotedDigestOf(live) !== undefined || stepShareOf(live) !== undefined) return undefined;
-    return nativeWorkload(source, { kind: 'whole' });
+    return nativeWorkload(source, { kind: 'whole', isWayBack: true });
   }
   const { selectorLabels, includeLabelPrefixes } = parts.options;
   const sharedConfigs = sharedIn(live, { canary, release: bytes.release });

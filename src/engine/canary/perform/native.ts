@@ -4,7 +4,12 @@ import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kube
 import { nativeKind, primaryReplicas } from '../../../workload/kinds.ts';
 import { revisionPods } from '../../../workload/native-pods.ts';
 import { isNativeService, nativeService } from '../../../workload/native-service.ts';
-import { holdingSettings, nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
+import {
+  holdingSettings,
+  nativeWorkload,
+  refuseSettings,
+  type Stage,
+} from '../../../workload/native-workload.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/metadata.ts';
 import { type PodToReplace, rankNodes } from '../../../workload/shared/workload-kind.ts';
@@ -13,6 +18,7 @@ import type { ActionContext, Performers } from '../context/context.ts';
 import { podKind, serviceKind, viewSource } from '../context/namespace-view.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
 import { keepObject } from './put-back.ts';
+import { workloadPerformers } from './workloads.ts';
 import {
   applyOfSource,
   applyUnwatched,
@@ -37,7 +43,17 @@ export const nativePerformers = {
   /** Promotion, and the way back after it. */
   async ApplyPrimary(context, { digest, precondition }) {
     await ensureFreshPrimary(context, precondition);
-    return writeRelease(context, digest, { kind: 'whole' });
+    const isWayBack = context.observation.world.status.lastKnownGood?.digest === digest;
+    return writeRelease(context, digest, { kind: 'whole', isWayBack });
+  },
+
+  /** Settings that hold no release at a step would be the record's, too, and no later release could go back to it. */
+  async ApplySettings(context, action) {
+    const { canary, primary } = context.observation;
+    // They are held back while a release is tried, and follow with the next write of the whole.
+    if (primary && promotedDigestOf(primary) !== undefined) return false;
+    refuseSettings({ ...(await bytesOf(context, action.digest)), canary });
+    return workloadPerformers.ApplySettings(context, action);
   },
 
   /** The next bounds on the way to a share; at 0 the template before, with its own settings. */
@@ -109,7 +125,7 @@ async function returnToOlder(
   const { primary, route } = context.observation.world;
   if (stepShareOf(live) === undefined || route?.canaryWeight !== 0 || primary?.digest === undefined)
     return false;
-  return writeWorkload(context, await bytesOf(context, primary.digest), { kind: 'whole' });
+  return writeWorkload(context, await bytesOf(context, primary.digest), { kind: 'whole', isWayBack: true });
 }
 
 async function writeRelease(context: ActionContext, digest: string, stage: Stage): Promise<boolean> {

@@ -19,7 +19,7 @@ import {
 } from '../../../workload/knative/knative.ts';
 import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
-import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
+import { copyName, digestAnnotation } from '../../../workload/shared/metadata.ts';
 import { revisionKind } from '../../../workload/shared/workload-kind.ts';
 import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
@@ -73,8 +73,6 @@ export const workloadPerformers = {
     const { parts, observation } = context;
     const { canary, primary, world } = observation;
     if (!primary) throw new StaleView('the primary');
-    // Of one workload for both sides they are held back while a release is tried, and follow with the next write of the whole.
-    if (world.sharesWorkload && promotedDigestOf(primary) !== undefined) return false;
     const { settings, settingsKey } = await bytesOf(context, digest);
     const replicas = primaryReplicas({ canary, settings });
     const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
