@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { PodTemplate } from '../api/kubernetes.ts';
 import { type ExpectedCopiesSource, expectedCopies, sharedIn } from './expected-copies.ts';
 import { primaryObjects } from './kinds.ts';
 import { aPrimarySource, aRelease } from './shared/fixtures.test-support.ts';
@@ -36,5 +37,30 @@ describe('the copies that a primary needs', () => {
     const optional = aRelease();
     optional.liveConfigs = [{ kind: 'Secret', name: 'podinfo-secret', optional: true }];
     expect(expected({ release: optional }, { release: optional })).toHaveLength(1);
+  });
+});
+
+describe('the name of a copy', () => {
+  const names = ['settings', 'settings-podinfo', 'settings-podinfo-podinfo'];
+  const configs = names.map((name) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }));
+  const release = { ...aRelease(), configs, liveConfigs: [] };
+  const envFrom = names.map((name) => ({ configMapRef: { name } }));
+  const { selector, template } = release.target.spec as { selector: object; template: PodTemplate };
+  const spec = { containers: [{ name: 'app', image: 'app:1', envFrom }] };
+  release.target = { ...release.target, spec: { selector, template: { ...template, spec } } };
+
+  it.each([
+    [[], ['settings', 'settings-podinfo', 'settings-podinfo-podinfo']],
+    [['settings'], ['settings-podinfo', 'settings-podinfo-podinfo', 'settings-podinfo-podinfo-podinfo']],
+    [['settings-podinfo-podinfo'], ['settings', 'settings-podinfo', 'settings-podinfo-podinfo-podinfo']],
+  ])("is no other config's where %j are shared, and is read back from the primary", (shared, wanted) => {
+    const sharedConfigs = new Set(shared.map((name) => `ConfigMap/${name}`));
+    const primary = primaryObjects(aPrimarySource({ release, sharedConfigs })).workload;
+
+    const copies = expectedCopies(primary, source({ release })).map(({ name }) => name);
+    expect(copies).toEqual(wanted.map((name) => `${name}-primary`));
+    expect(
+      primaryObjects(aPrimarySource({ release, sharedConfigs })).configs.map(({ metadata }) => metadata.name),
+    ).toEqual(copies);
   });
 });

@@ -58,7 +58,10 @@ export function liveCopies(
     .filter(({ kind, name }) => named.has(configKey(kind, name)));
 }
 
-/** Keys of the configs whose copy carries the target's name, since another Canary tracks them too: read from the primary's template. */
+/**
+ * Keys of the configs whose copy carries the target's name, since another Canary tracks them too: read from the primary's template. The copy of
+ * `settings-web` may have the very name that a copy of `settings` has there: longer names are read first.
+ */
 export function sharedIn(
   primary: KubernetesObject,
   { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
@@ -68,8 +71,15 @@ export function sharedIn(
     ...release.configs.filter(isTracked).map(({ kind, metadata }) => ({ kind, name: metadata.name })),
     ...release.liveConfigs,
   ];
-  const shared = configs.filter(({ kind, name }) => named.has(configKey(kind, copyName(canary, name, true))));
-  return new Set(shared.map(({ kind, name }) => configKey(kind, name)));
+  const shared = new Set<string>();
+  const others = new Set<string>();
+  for (const { kind, name } of configs.toSorted((left, right) => right.name.length - left.name.length)) {
+    const key = configKey(kind, name);
+    const copy = configKey(kind, copyName(canary, name, true));
+    if (named.has(copy) && !others.has(copy)) shared.add(key);
+    else if (!named.has(key)) others.add(configKey(kind, copyName(canary, name, false)));
+  }
+  return shared;
 }
 
 /**

@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { configReferences } from '../../src/release/release.ts';
 import { imageOf, replicasOf } from '../objects.ts';
 import { run } from './cli-run.ts';
 import {
@@ -226,4 +228,53 @@ test('a config that two Canaries share is copied for each, also by a copy of the
 
   expect(await dataOf('ConfigMap', 'flags-api-primary')).toBe('one');
   expect((await bed.get('v1', 'ConfigMap', 'flags-primary'))?.metadata.resourceVersion).toBe(before);
+});
+
+describe('a config that is named like another one and the target', () => {
+  const named = { settings: 'common', 'settings-web': 'for web', 'settings-api': 'for api' };
+
+  async function startWith(names: readonly string[]): Promise<void> {
+    const target = (name: string) => workload('shop/web:1', ['settings', `settings-${name}`], { name });
+    await bed.commit('v1', {
+      ...Object.fromEntries(
+        Object.entries(named).map(([name, value]) => [`${name}.json`, configMap(name, { value })]),
+      ),
+      ...Object.fromEntries(names.map((name) => [`${name}.json`, target(name)])),
+      ...Object.fromEntries(names.map((name) => [`canary-${name}.json`, canary({ name })])),
+      'token.json': secret('token', 'one'),
+    });
+    await createSource(bed);
+    await bed.start();
+    for (const name of names)
+      await eventually(name, async () => statusOf(await bed.canary(name)).phase === 'Initialized');
+  }
+
+  /** What the pods of a primary read. */
+  async function readBy(name: string): Promise<unknown[]> {
+    const primary = await bed.get('apps/v1', 'Deployment', `${name}-primary`);
+    const names = configReferences(primary as KubernetesObject)
+      .filter(({ kind }) => kind === 'ConfigMap')
+      .map((one) => one.name);
+    return (await Promise.all(names.map((one) => dataOf('ConfigMap', one)))).sort();
+  }
+
+  test('keeps a copy of its own where two Canaries share the other one', async () => {
+    await startWith(['web', 'api']);
+
+    expect(await readBy('web')).toEqual(['common', 'for web']);
+    expect(await readBy('api')).toEqual(['common', 'for api']);
+  });
+
+  test('hides neither copy: each one that is deleted comes back', async () => {
+    await startWith(['web']);
+
+    for (const name of ['settings-primary', 'settings-web-primary'])
+      await bed.send('DELETE', `/api/v1/namespaces/shop/configmaps/${name}`);
+
+    await eventually('both are back', async () => {
+      const values = await readBy('web');
+      return values.every((value) => value !== undefined);
+    });
+    expect(await readBy('web')).toEqual(['common', 'for web']);
+  });
 });

@@ -46,14 +46,13 @@ export function plainConfig(config: KubernetesObject): KubernetesObject {
 
 /** Copies for the primary; a live config that does not exist is left out (see `missingConfigs`). Throws RefusedError on a name clash. */
 export function configCopies(sources: ConfigSources): KubernetesObject[] {
-  const { canary, release, liveConfigs, sharedConfigs, includeLabelPrefixes } = sources;
+  const { canary, release, liveConfigs, includeLabelPrefixes } = sources;
   const named = new Set(release.liveConfigs.map(({ kind, name }) => configKey(kind, name)));
   const live = liveConfigs.filter(({ kind, metadata }) => named.has(configKey(kind, metadata.name)));
   const originals = [...release.configs, ...live].filter(isTracked);
   const taken = new Set(originals.map(({ kind, metadata }) => configKey(kind, metadata.name)));
   return originals.map((config) => {
-    const key = configKey(config.kind, config.metadata.name);
-    const name = copyName(canary, config.metadata.name, sharedConfigs.has(key));
+    const name = copyNameOf(sources, config.kind, config.metadata.name);
     if (taken.has(configKey(config.kind, name)))
       throw new RefusedError({
         reason: 'NameTaken',
@@ -79,9 +78,25 @@ export function primaryConfigNames(
       .filter((key) => known.get(key) ?? !sources.untracked?.has(key)),
   ]);
   return (kind, name) => {
-    const key = configKey(kind, name);
-    return tracked.has(key) ? copyName(sources.canary, name, sources.sharedConfigs.has(key)) : undefined;
+    return tracked.has(configKey(kind, name)) ? copyNameOf(sources, kind, name) : undefined;
   };
+}
+
+function copyNameOf(sources: ConfigSources, kind: string, name: string): string {
+  return copyName(sources.canary, name, isShared(sources, kind, name));
+}
+
+/** Also a config whose copy would have the name of another's: for the target `web`, `settings-web` where `settings` is shared. */
+function isShared(
+  { canary, sharedConfigs }: Pick<ConfigSources, 'canary' | 'sharedConfigs'>,
+  kind: string,
+  name: string,
+): boolean {
+  const suffix = `-${canary.spec.targetRef.name}`;
+  return (
+    sharedConfigs.has(configKey(kind, name)) ||
+    (name.endsWith(suffix) && isShared({ canary, sharedConfigs }, kind, name.slice(0, -suffix.length)))
+  );
 }
 
 /** Required configs that are in neither Git nor the cluster. */
@@ -95,13 +110,9 @@ export function missingConfigs(
 
 /** Copies of optional config that this release does not have: its pods would read what another release left there. */
 export function unwantedCopies(sources: ConfigSources): ReturnType<typeof missingConfigs> {
-  const { canary, sharedConfigs } = sources;
   return absentConfigs(sources)
     .filter(({ optional }) => optional)
-    .map(({ kind, name }) => ({
-      kind,
-      name: copyName(canary, name, sharedConfigs.has(configKey(kind, name))),
-    }));
+    .map(({ kind, name }) => ({ kind, name: copyNameOf(sources, kind, name) }));
 }
 
 function absentConfigs({ release, liveConfigs }: ConfigSources): Release['liveConfigs'] {
