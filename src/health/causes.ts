@@ -73,7 +73,7 @@ export const causes = {
   },
   Unschedulable: {
     title: 'no node has room for its pods',
-    recognised: '`PodScheduled=False` (`Unschedulable`)',
+    recognised: '`PodScheduled=False` (`Unschedulable`); a DaemonSet that no node matches',
     endedBy: 'cluster',
     fix: 'add nodes, or lower the requests; a cluster autoscaler adds nodes by itself',
   },

@@ -118,7 +118,7 @@ describe('a diagnosis', () => {
   });
 
   it('without a fault it is the deadline alone, with what differs as evidence', () => {
-    const stuck = aWorkload({ availableReplicas: 1, progressDeadlineExceeded: true });
+    const stuck = aWorkload({ readyReplicas: 1, availableReplicas: 1, progressDeadlineExceeded: true });
     const found = diagnose(stuck, undefined);
     expect(found).toEqual({
       cause: 'ProgressStopped',

@@ -114,7 +114,12 @@ describe('expected against actual', () => {
   });
 
   it('is one source of words: the worst fault first, then the first difference that blocks', () => {
-    expect(whyNotReady(aWorkload({ availableReplicas: 1 }))).toBe('1 of 2 pods are available');
+    expect(whyNotReady(aWorkload({ readyReplicas: 1, availableReplicas: 1 }))).toBe(
+      '1 of 2 pods are available',
+    );
+    expect(whyNotReady(aWorkload({ readyReplicas: 2, availableReplicas: 0 }))).toBe(
+      '0 of 2 pods are available; 2 ready for less than minReadySeconds',
+    );
     expect(whyNotReady(aWorkload({ availableReplicas: 1, faults: [aFault('CrashLoopBackOff')] }))).toBe(
       'CrashLoopBackOff in container app: CrashLoopBackOff it says',
     );

@@ -46,7 +46,8 @@ export function podComparisons(
   view: WorkloadView,
   expected: Pick<Expected, 'readyPercent' | 'replicas'>,
 ): Comparison[] {
-  const { observed, desiredReplicas, updatedReplicas, replicas, availableReplicas } = view;
+  const { observed, desiredReplicas, updatedReplicas, replicas, readyReplicas, availableReplicas } = view;
+  const waiting = readyReplicas - availableReplicas;
   const old = Math.max(0, replicas - updatedReplicas);
   const least = Math.min(desiredReplicas, expected.replicas?.min ?? Number.POSITIVE_INFINITY);
   return [
@@ -75,7 +76,7 @@ export function podComparisons(
     compareAtLeast('available-replicas', {
       value: availableReplicas,
       min: enoughPods(view, expected),
-      detail: `${availableReplicas} of ${desiredReplicas} pods are available`,
+      detail: `${availableReplicas} of ${desiredReplicas} pods are available${waiting > 0 ? `; ${waiting} ready for less than minReadySeconds` : ''}`,
     }),
   ];
 }

@@ -239,6 +239,19 @@ describe('the view of a DaemonSet', () => {
     expect(view(live({ desiredNumberScheduled: 0 })).desiredReplicas).toBe(1);
   });
 
+  it('says that no node is to have a pod, unless it is at rest', () => {
+    const faults = [
+      {
+        pod: 'podinfo-primary',
+        container: undefined,
+        reason: 'Unschedulable',
+        message: 'no node matches its nodeSelector, affinity and tolerations',
+      },
+    ];
+    expect(view(live({ desiredNumberScheduled: 0, updatedNumberScheduled: 0 })).faults).toEqual(faults);
+    expect(view(live({ desiredNumberScheduled: 0 }, { [zero]: 'true' })).faults).toEqual([]);
+  });
+
   it('names what keeps pods of the new template from being ready', () => {
     const waiting = { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } };
     const broken = { status: { containerStatuses: [{ name: 'app', state: waiting }] } };

@@ -1,5 +1,6 @@
 /** DaemonSets as targets (flagger-behaviour.md 2.10): one pod a node, scaled to zero by a node selector that matches no node. */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
+import type { PodFault } from '../../health/workload-view.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
 import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
@@ -172,11 +173,18 @@ function viewDaemonSet(source: ViewSource): PodsView {
     progressDeadlineExceeded: false,
     // Each node has one pod: traffic moves away before the template is written (design section 4, clear).
     keepsReadyPod: false,
-    faults: observed ? faultsOf(workload, current) : [],
+    faults: observed ? [...(isAtRest ? [] : nodeFaults(workload)), ...faultsOf(workload, current)] : [],
     ...facts,
     // Never more than the controller counts: the ControllerRevision may be seen later than the status.
     updatedReadyReplicas: Math.min(facts.updatedReadyReplicas, updatedReplicas),
   };
+}
+
+/** No pod is there to say it. */
+function nodeFaults({ metadata, status }: KubernetesObject): PodFault[] {
+  if ((status as DaemonSetStatus | undefined)?.desiredNumberScheduled !== 0) return [];
+  const message = 'no node matches its nodeSelector, affinity and tolerations';
+  return [{ pod: metadata.name, container: undefined, reason: 'Unschedulable', message }];
 }
 
 // Rolled out in place (provider native): OnDelete, and pods that are deleted node by node. The controller creates every pod from the current
