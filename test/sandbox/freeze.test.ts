@@ -72,6 +72,24 @@ test('a freeze is seen on the Canary before anything waits, and holds the next r
   await eventually('it says so', async () => (await frozen()) === 'False');
 });
 
+test('a freeze that replaces one which somebody edited holds as it says, and no shorter', async () => {
+  await frozenFor('1h');
+  const edited = { data: { until: new Date(bed.clock.nowMs() + 60_000).toISOString(), holds: 'starts' } };
+  await bed.send(
+    'PATCH',
+    '/api/v1/namespaces/shop/configmaps/holdfast-freeze?fieldManager=kubectl-edit',
+    edited,
+  );
+
+  await frozenFor(undefined);
+
+  expect((await bed.get('v1', 'ConfigMap', 'holdfast-freeze'))?.data).toEqual({ reason: 'the sale' });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Waiting');
+  await bed.pass(120_000);
+  expect([statusOf(await bed.canary()).phase, await frozen()]).toEqual(['Waiting', 'True']);
+});
+
 test('a freeze of other labels holds nothing, a lifted one neither, and ignore-window lets one release through', async () => {
   expect(await frozenFor(undefined, 'team=till')).toMatchObject({
     stderr: expect.stringMatching(

@@ -170,6 +170,24 @@ it('unfreeze of a namespace names what freezes its Canaries still: a schedule th
   });
 });
 
+it('names the labels of freezes that stay, so that nobody ends those of others with them', async () => {
+  const client = freezes(
+    ['shop', { reason: 'the sale', selector: 'team=till' }],
+    ['shop', { reason: 'a move', selector: 'team=web' }],
+  );
+  const scope = { namespace: 'shop', ownNamespace: 'fast', scheduled: false, format: 'text' } as const;
+
+  const lifted = await unfreeze(client, { ...scope, selector: 'team=till' });
+  const unknown = unfreeze(client, { ...scope, selector: 'team = web' });
+
+  expect(lifted.stderr).toBe(
+    'note: ConfigMap shop/holdfast-freeze still freezes team=web in namespace shop (a move); to end it, run: holdfast unfreeze -n shop -l "team=web"\n',
+  );
+  await expect(unknown).rejects.toThrow(
+    /there are: holdfast-freeze \(-l "team=till", the sale\), holdfast-freeze \(-l "team=web", a move\)$/,
+  );
+});
+
 it('a list of other freezes that fails keeps none from being lifted', async () => {
   const client = freezes(['shop', { reason: 'the sale' }]);
   const list: typeof client.list = async (version, kind, query = {}) => {

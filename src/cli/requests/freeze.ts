@@ -30,7 +30,7 @@ import { readAll } from '../objects.ts';
 import { manager, type ObjectFlags } from './request.ts';
 
 /** The part of the client that freezing takes. */
-type FreezeClient = Pick<ClusterClient, 'apply' | 'delete' | 'get' | 'list'>;
+type FreezeClient = Pick<ClusterClient, 'apply' | 'delete' | 'get' | 'list' | 'patch'>;
 
 /** Which Canaries. */
 interface FreezeScope {
@@ -186,7 +186,7 @@ export async function freeze(
       reason,
     },
   };
-  await client.apply(object, { manager, force: true });
+  await write(client, object);
   const { count, warning } = await heldBy(client, options);
   const stderr = `${replacedNote(before, nowMs)}${warning}`;
   const holds = startsOnly ? 'starts' : 'all';
@@ -200,8 +200,7 @@ export async function freeze(
     canaries: count,
   } as const;
   if (format !== 'text') return { ...printed(formatOutput('Freeze', data, format)), stderr };
-  const labels = selector === undefined ? '' : ` -l ${JSON.stringify(selector)}`;
-  const unfreeze = `holdfast unfreeze ${placeFlags(namespace, ownNamespace)}${labels}${windows ? ' --scheduled' : ''}`;
+  const unfreeze = unfreezeCommandOf(object, ownNamespace);
   const span = untilMs === undefined ? `until ${unfreeze}` : `until ${end}, ${formatAge(end, nowMs)}`;
   const times = (windows ?? []).map(
     ({ schedule, duration, timeZone }) =>
@@ -220,6 +219,26 @@ function placeFlags(namespace: string, ownNamespace: string): string {
   if (namespace !== ownNamespace) return `-n ${namespace}`;
   const { defaultValue } = holdfastNamespaceOption('--holdfast-namespace');
   return ownNamespace === defaultValue ? '-A' : `-A --holdfast-namespace ${ownNamespace}`;
+}
+
+/** What ends it; without labels of its own, also the other freezes of the place. */
+function unfreezeCommandOf(freeze: KubernetesObject, ownNamespace: string): string {
+  const selector = (freeze.data as FreezeData)?.selector;
+  const labels = selector ? ` -l ${JSON.stringify(printable(selector))}` : '';
+  const place = placeFlags(freeze.metadata.namespace ?? '', ownNamespace);
+  return `holdfast unfreeze ${place}${labels}${comesBack(freeze) ? ' --scheduled' : ''}`;
+}
+
+/** Fields that somebody changed by hand are theirs, so that applying the freeze without them would leave them in force. */
+async function write(client: FreezeClient, freeze: KubernetesObject): Promise<void> {
+  const applied = await client.apply(freeze, { manager, force: true });
+  const data = (object: KubernetesObject) => (object.data ?? {}) as Readonly<Record<string, string>>;
+  const left = ['selector', 'until', 'windows', 'holds'].filter(
+    (field) => field in data(applied) && !(field in data(freeze)),
+  );
+  if (left.length === 0) return;
+  const body = { data: Object.fromEntries(left.map((field) => [field, null])) };
+  await client.patch(referenceOf(freeze), body, { type: 'merge', manager });
 }
 
 /** The freeze that is there already; undefined: none, or who may freeze may not read it. Throws InputError for one that another tool applies. */
@@ -337,7 +356,8 @@ function noFreeze(
 ): string {
   const others = items.map((object) => {
     const hint = comesBack(object) && !scheduled ? ', which has a schedule: use --scheduled' : '';
-    return `${object.metadata.name} (${readFreeze(object).reason}${hint})`;
+    const of = (object.data as FreezeData)?.selector;
+    return `${object.metadata.name} (${of ? `-l ${JSON.stringify(of)}, ` : ''}${readFreeze(object).reason}${hint})`;
   });
   const labels = selector === undefined ? '' : ` for ${selector}`;
   const hint = isForAll ? '' : '; -A means those that cover the whole cluster';
@@ -375,8 +395,10 @@ function isInForce(object: KubernetesObject): boolean {
 function leftNote(object: KubernetesObject, ownNamespace: string): string {
   const { namespace = '', name } = object.metadata;
   const what = namespace === ownNamespace ? 'all namespaces' : `namespace ${namespace}`;
-  const command = `holdfast unfreeze ${placeFlags(namespace, ownNamespace)}${comesBack(object) ? ' --scheduled' : ''}`;
-  return `note: ConfigMap ${namespace}/${name} still freezes ${what} (${printable(readFreeze(object).reason)}); to end it, run: ${command}\n`;
+  const selector = (object.data as FreezeData)?.selector;
+  const labels = selector ? `${printable(selector)} in ` : '';
+  const command = unfreezeCommandOf(object, ownNamespace);
+  return `note: ConfigMap ${namespace}/${name} still freezes ${labels}${what} (${printable(readFreeze(object).reason)}); to end it, run: ${command}\n`;
 }
 
 /** Deletes it; resolves with why the API server refuses that, where others are to be deleted, too. Throws ApiError. */
