@@ -155,7 +155,7 @@ const notCarried: Readonly<Record<MoveQuery['tool'], Readonly<Record<string, str
   },
   argocd: {
     ApplicationSet:
-      'it generates Applications and would generate them again: set spec.preserveResourcesOnDeletion: true, keep the manifests of its Applications in Git, and take it out first',
+      'it generates Applications and would generate them again: set spec.syncPolicy.preserveResourcesOnDeletion: true, keep the manifests of its Applications in Git, and take it out first',
     Rollout: 'the workload is not a Deployment; migrate it with holdfast migrate steps --from argo-rollouts',
   },
 };

@@ -361,6 +361,10 @@ describe('an Application', () => {
 
   it('that an ApplicationSet writes is refused', () => {
     const owners = [{ apiVersion: 'argoproj.io/v1alpha1', kind: 'ApplicationSet', name: 'all', uid: 'u' }];
-    expect(first(live({ ownerReferences: owners }))?.state).toBe('refused');
+    const step = first(live({ ownerReferences: owners }));
+    expect(step?.state).toBe('refused');
+    expect(step?.requires.map(({ found }) => found).join()).toContain(
+      '(spec.syncPolicy.preserveResourcesOnDeletion: true)',
+    );
   });
 });

@@ -48,7 +48,7 @@ function suspendStep(input: ToSourceInput): HoldStep {
       finding(facts, 'no ApplicationSet generates it', ({ owner: live }) => {
         const set = live?.metadata.ownerReferences?.find(({ kind }) => kind === 'ApplicationSet');
         if (!set) return true;
-        return `ApplicationSet ${set.name} generates it; take the Application out of it first (spec.preserveResourcesOnDeletion: true), and keep its manifest in Git`;
+        return `ApplicationSet ${set.name} generates it; take the Application out of it first (spec.syncPolicy.preserveResourcesOnDeletion: true), and keep its manifest in Git`;
       }),
       finding(facts, 'the repository matches the cluster', ({ owner: live }) => {
         const of = (object: KubernetesObject): unknown[] => {
