@@ -464,6 +464,45 @@ it.each<[string, VerbCommand, object, number, string]>([
   });
 });
 
+it.each([
+  [
+    'the time is up',
+    { message: 'paused at 20 %', canaryWeight: 20 },
+    4,
+    'TimedOut: Progressing, weight 20: paused at 20 %',
+  ],
+  ['it is held', { message: 'a probe fails', postPromotion: { state: 'Held' } }, 3, 'Held: a probe fails'],
+])('with --wait, when %s it says why', async (_, end, exitCode, said) => {
+  const canary = underWay('web');
+  const client = {
+    get: async () => canary,
+    async patch(_reference: unknown, body: { metadata: { annotations: Record<string, string> } }) {
+      const answer = {
+        result: 'Done',
+        reason: 'Requested',
+        message: 'done',
+        time: '2026-11-01T10:00:00.000Z',
+      };
+      const handled = { promote: body.metadata.annotations['holdfast.dev/promote'] };
+      canary.status = {
+        phase: 'Progressing',
+        run: { digest: 'v1:2' },
+        handled,
+        answers: { promote: answer },
+        ...end,
+      };
+    },
+  } as unknown as RequestClient;
+  const clock = createVirtualClock();
+
+  const asked = request(client, clock, promote, { ...options, name: 'web', wait: true, format: 'text' });
+  await clock.advance(options.timeoutMs);
+
+  const { stdout, exitCode: code } = await asked;
+  expect(code).toBe(exitCode);
+  expect(stdout).toContain(`Canary shop/web: ${said}`);
+});
+
 /** What is asked for with this `--to`, where these releases without a commit are kept, the newest first. */
 async function rolledBackTo(revision: string | undefined, digests: readonly string[], more: object = {}) {
   const one = { namespace: 'shop', name: 'web' };

@@ -37,6 +37,7 @@ import {
   withObjectFlags,
   withTimeout,
 } from './request.ts';
+import { whatGoesOn } from './wait.ts';
 
 /** One command that requests a verb. */
 export interface VerbCommand {
@@ -250,12 +251,19 @@ async function answerOf(
   options.unanswered?.delete(describe(canary));
   if (!answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
+  let awaited: string | undefined;
   const rest = await pollUntil(clock, leftMs(options.timeoutMs), async () => {
-    const status = await readStatus();
+    const now = await readOne(client, 'Canary', options);
+    const status = canaryStatus(now);
+    awaited = whatGoesOn(now);
     // The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already.
     return status.lastTransitionTime === answer.time ? undefined : endAfter(status, answer, digest);
   });
-  return report(canary, spec, options, { value, answer, ...(rest ?? { outcome: 'TimedOut' as const }) });
+  return report(canary, spec, options, {
+    value,
+    answer,
+    ...(rest ?? { outcome: 'TimedOut' as const, why: awaited }),
+  });
 }
 
 /** Where the release of this digest came to rest since the answer, also if another one has begun; without a digest whatever is under way. */
@@ -270,8 +278,8 @@ function endAfter(
   );
   const isReplaced = digest !== undefined && run !== undefined && run.digest !== digest;
   const outcome = past ? pastOutcome(past) : isReplaced ? 'Superseded' : outcomeOf(status);
-  const why = outcome === 'Failed' ? (whyFailed(status) ?? past?.message) : undefined;
-  return outcome && { outcome, why };
+  if (outcome === 'Failed') return { outcome, why: whyFailed(status) ?? past?.message };
+  return outcome && { outcome, why: outcome === 'Held' ? status.message : undefined };
 }
 
 /** Holdfast answers at its next reconcile; longer means that it does not run. */
@@ -281,7 +289,7 @@ interface Report {
   readonly value: string;
   readonly answer: RequestAnswer | undefined;
   readonly outcome?: Outcome | 'TimedOut';
-  /** Why it failed. */
+  /** Why it failed or is held, or what it waits for. */
   readonly why?: string | undefined;
 }
 

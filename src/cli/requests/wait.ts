@@ -172,7 +172,7 @@ function pastRelease(
 }
 
 /** Phase, step and message. Times are left out: they change with every look. */
-function whatGoesOn(canary: KubernetesObject): string {
+export function whatGoesOn(canary: KubernetesObject): string {
   const { phase, weight, step, message, why } = canaryRow(canary, 0);
   if (phase === '-') return message;
   const at = step === '-' ? `weight ${weight}` : `weight ${weight}, step ${step}`;

@@ -18,7 +18,7 @@ export const requestResult = z.object({
   message: z.string().describe('What follows, or why nothing does.').optional(),
   time: time.describe('When it was handled.').optional(),
   outcome: outcome.describe('With --wait: where the release came to rest.').optional(),
-  why: z.string().describe('With --wait: why it failed.').optional(),
+  why: z.string().describe('With --wait: why it failed or is held, or what it waits for.').optional(),
 });
 
 /** What `holdfast wait` prints. */
