@@ -188,6 +188,22 @@ it('names the labels of freezes that stay, so that nobody ends those of others w
   );
 });
 
+it('prints nothing to be run that somebody wrote into a freeze for a shell', async () => {
+  const client = freezes(
+    ['shop', { reason: 'the sale', selector: 'team=till' }],
+    ['shop', { reason: 'a move', selector: '`id`' }],
+  );
+  const scope = { namespace: 'shop', ownNamespace: 'fast', scheduled: false, format: 'text' } as const;
+
+  const lifted = await unfreeze(client, { ...scope, selector: 'team=till' });
+  const unknown = unfreeze(client, { ...scope, selector: 'team=web' });
+
+  expect(lifted.stderr).toBe(
+    'note: ConfigMap shop/holdfast-freeze still freezes namespace shop (a move); to end it, run: kubectl -n shop delete configmap holdfast-freeze\n',
+  );
+  await expect(unknown).rejects.toThrow(/, holdfast-freeze \(a move\)$/);
+});
+
 it('a list of other freezes that fails keeps none from being lifted', async () => {
   const client = freezes(['shop', { reason: 'the sale' }]);
   const list: typeof client.list = async (version, kind, query = {}) => {

@@ -221,11 +221,17 @@ function placeFlags(namespace: string, ownNamespace: string): string {
   return ownNamespace === defaultValue ? '-A' : `-A --holdfast-namespace ${ownNamespace}`;
 }
 
+/** What a label selector consists of. */
+const isPlain = /^[\w./=!,() -]{1,1000}$/;
+
 /** What ends it; without labels of its own, also the other freezes of the place. */
 function unfreezeCommandOf(freeze: KubernetesObject, ownNamespace: string): string {
+  const { name, namespace = '' } = freeze.metadata;
   const selector = (freeze.data as FreezeData)?.selector;
-  const labels = selector ? ` -l ${JSON.stringify(printable(selector))}` : '';
-  const place = placeFlags(freeze.metadata.namespace ?? '', ownNamespace);
+  // Whoever may write ConfigMaps writes it: nothing that a shell would run is printed to be run.
+  if (selector && !isPlain.test(selector)) return `kubectl -n ${namespace} delete configmap ${name}`;
+  const labels = selector ? ` -l "${selector}"` : '';
+  const place = placeFlags(namespace, ownNamespace);
   return `holdfast unfreeze ${place}${labels}${comesBack(freeze) ? ' --scheduled' : ''}`;
 }
 
@@ -357,7 +363,8 @@ function noFreeze(
   const others = items.map((object) => {
     const hint = comesBack(object) && !scheduled ? ', which has a schedule: use --scheduled' : '';
     const of = (object.data as FreezeData)?.selector;
-    return `${object.metadata.name} (${of ? `-l ${JSON.stringify(of)}, ` : ''}${readFreeze(object).reason}${hint})`;
+    const labels = of && isPlain.test(of) ? `-l "${of}", ` : '';
+    return `${object.metadata.name} (${labels}${readFreeze(object).reason}${hint})`;
   });
   const labels = selector === undefined ? '' : ` for ${selector}`;
   const hint = isForAll ? '' : '; -A means those that cover the whole cluster';
@@ -396,7 +403,7 @@ function leftNote(object: KubernetesObject, ownNamespace: string): string {
   const { namespace = '', name } = object.metadata;
   const what = namespace === ownNamespace ? 'all namespaces' : `namespace ${namespace}`;
   const selector = (object.data as FreezeData)?.selector;
-  const labels = selector ? `${printable(selector)} in ` : '';
+  const labels = selector && isPlain.test(selector) ? `${selector} in ` : '';
   const command = unfreezeCommandOf(object, ownNamespace);
   return `note: ConfigMap ${namespace}/${name} still freezes ${labels}${what} (${printable(readFreeze(object).reason)}); to end it, run: ${command}\n`;
 }
