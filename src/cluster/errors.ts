@@ -47,6 +47,8 @@ interface ApiErrorDetails {
   readonly isImmutable?: boolean;
   /** The user has no right to do it: no quota, webhook or terminating namespace refused it; default false. */
   readonly lacksRight?: boolean;
+  /** It was refused for a namespace that is being terminated, which ends without anyone acting; default false. */
+  readonly endsByItself?: boolean;
 }
 
 /** A refused or failed request. The message names verb and object, and never holds the content of a Secret (S31). */
@@ -59,6 +61,7 @@ export class ApiError extends Error {
   readonly fieldConflicts: readonly FieldConflict[];
   readonly isImmutable: boolean;
   readonly lacksRight: boolean;
+  readonly endsByItself: boolean;
 
   constructor(message: string, details: ApiErrorDetails) {
     super(message);
@@ -71,6 +74,7 @@ export class ApiError extends Error {
     this.fieldConflicts = details.fieldConflicts;
     this.isImmutable = details.isImmutable ?? false;
     this.lacksRight = details.lacksRight ?? false;
+    this.endsByItself = details.endsByItself ?? false;
   }
 
   /** True when the same request may succeed later by itself. */
@@ -186,6 +190,7 @@ export function errorFromStatus(
     fieldConflicts: kind === 'fieldConflict' ? causes.flatMap(fieldConflict) : [],
     isImmutable: (kind === 'invalid' || isOfWebhook(status)) && saysImmutable(status, causes),
     lacksRight: kind === 'forbidden' && saysRight.test(text(status.message)),
+    endsByItself: causes.some((cause) => cause.reason === 'NamespaceTerminating'),
   });
 }
 

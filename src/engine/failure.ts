@@ -28,13 +28,17 @@ const reasons: Readonly<Record<string, { reason: string; transient: boolean }>> 
 /** Sorts any thrown value. The message is the error's own; adapters keep secrets out of theirs (S31). */
 export function failureOf(error: unknown): Failure {
   if (isFailure(error)) return error;
-  const { refusal, kind } = (error ?? {}) as { refusal?: { reason?: unknown }; kind?: unknown };
+  const { refusal, kind, endsByItself } = (error ?? {}) as {
+    refusal?: { reason?: unknown };
+    kind?: unknown;
+    endsByItself?: unknown;
+  };
   // What a builder refused, only the author can end.
   if (typeof refusal?.reason === 'string' && error instanceof Error)
     return { reason: refusal.reason, message: error.message, transient: false };
   const message = error instanceof Error ? error.message : String(error);
   const known = typeof kind === 'string' ? reasons[kind] : undefined;
-  if (known) return { ...known, message };
+  if (known) return { ...known, message, transient: known.transient || endsByItself === true };
   return { reason: typeof kind === 'string' ? 'ApiUnavailable' : 'Unexpected', message, transient: true };
 }
 

@@ -144,6 +144,29 @@ describe('what somebody else changed', () => {
     await untilDrifted(/a: was deleted/);
   });
 
+  test('is made anew where its namespace was deleted and somebody makes that again', async () => {
+    const team = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } };
+    const teamMaps = '/api/v1/namespaces/team/configmaps';
+    const held = { name: 'held', namespace: 'team', finalizers: ['example.com/hold'] };
+    await bed.send('POST', '/api/v1/namespaces', team);
+    await bed.send('POST', teamMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: held });
+    await bed.commit('first', { 'a.json': configMap('info').replace('"shop"', '"team"') });
+    await createSource(bed, { interval: '24h' });
+    await bed.start({ trustedSourceNamespaces: ['shop'] });
+    const there = () => bed.get('v1', 'ConfigMap', 'a', 'team');
+    const uid = (await eventually('it is applied', there, { seen: bed.source })).metadata.uid;
+    await bed.send('DELETE', '/api/v1/namespaces/team');
+    const applied = async () => condition(await bed.source(), 'Applied')?.reason;
+    await eventually('it is refused', async () => (await applied()) === 'Forbidden', { seen: bed.source });
+
+    await bed.send('PATCH', `${teamMaps}/held`, { metadata: { finalizers: null } });
+    await eventually('team is gone', async () => !bed.sandbox.store.get('/namespaces', undefined, 'team'));
+    await bed.send('POST', '/api/v1/namespaces', team);
+
+    const again = await eventually('it is there again', there, { seen: bed.source });
+    expect(again.metadata.uid).not.toBe(uid);
+  });
+
   test('is put back where it adds to an element of a list that has one owner', async () => {
     await follow({ 'route.json': httpRoute() }, { interval: '1h' });
     const path = '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web';
