@@ -13,6 +13,7 @@ import {
   runUntilInitialized,
   statusOf,
   untilAtRest,
+  untilIdle,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
@@ -347,6 +348,31 @@ async function startWithService(): Promise<App> {
   });
   return runUntilInitialized(bed);
 }
+
+test('config that somebody edits is told, and config that somebody deletes is there again', async () => {
+  await bed.commit('v1', {
+    'web.json': deploymentWithConfig('shop/web:1'),
+    'config.json': configWith('info'),
+    'canary.json': canary({ spec, analysis }),
+  });
+  await runUntilInitialized(bed);
+  const settings = '/api/v1/namespaces/shop/configmaps/settings';
+
+  await bed.send('PATCH', `${settings}?fieldManager=kubectl-edit`, { data: { level: 'debug' } });
+
+  await eventually('Drifted', async () => {
+    const { status, message = '' } = condition(await bed.canary(), 'Drifted') ?? {};
+    return status === 'True' && message.includes('kubectl-edit changed data.level');
+  });
+  for (const path of [settings, '/api/v1/namespaces/shop/secrets/database']) await bed.send('DELETE', path);
+  await eventually('both are back', async () => {
+    const found = [await bed.get('v1', 'ConfigMap', 'settings'), await bed.get('v1', 'Secret', 'database')];
+    return found.every((one) => one !== undefined);
+  });
+  expect(await bed.get('v1', 'ConfigMap', 'settings')).toMatchObject({ data: { level: 'info' } });
+  await untilIdle(bed, 5_000);
+  expect(condition(await bed.canary(), 'Drifted')?.status).toBe('False');
+});
 
 test('a Service of its own that others change or delete is put back, and that is told', async () => {
   await startWithService();

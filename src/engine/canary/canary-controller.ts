@@ -11,6 +11,7 @@ import { createCanaryPass } from './canary-pass.ts';
 import { gatherMs } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { type NamespaceView, type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
+import { keepsConfig } from './context/observation.ts';
 import { createAfterRevert, createLostRecords, type Reproduced } from './context/reproduction.ts';
 import { createShadowPass, deferToFlagger } from './hands-off-pass.ts';
 import { specsOf, targetKeys } from './status/spec-in-force.ts';
@@ -76,8 +77,9 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     if (!object) return addAll(having(anyChange));
     for (const key of keysOfObject(object)) addAll(having(key));
     // Content of releases; it is named by pods, and not by the Canary.
-    if (object.kind === 'ConfigMap' || object.kind === 'Secret')
-      addAll(having(anyChange).filter((canary) => options.liveHeads.names(namespacedName(canary), object)));
+    if (object.kind !== 'ConfigMap' && object.kind !== 'Secret') return;
+    const isNamed = (key: string) => options.liveHeads.names(key, object) || keepsConfig(parts, key, object);
+    addAll(having(anyChange).filter((canary) => isNamed(namespacedName(canary))));
   }
 
   /** Watches exactly the namespaces and kinds that the Canaries need now. */

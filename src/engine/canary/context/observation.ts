@@ -168,6 +168,16 @@ interface DriftEntry {
 /** By Canary key; lost on restart, and then built anew. */
 type PrimaryDriftMemory = Map<string, DriftEntry>;
 
+/** Whether the primary of a Canary needs this ConfigMap or Secret as it was written. */
+export function keepsConfig(
+  { drift }: { readonly drift: PrimaryDriftMemory },
+  key: string,
+  { kind, metadata }: KubernetesObject,
+): boolean {
+  const { copies = [] } = drift.get(key)?.copies ?? {};
+  return copies.some((copy) => copy.kind === kind && copy.name === metadata.name);
+}
+
 /** The entry of a Canary, made where there is none. */
 export function entryOf(memory: PrimaryDriftMemory, key: string): DriftEntry {
   const entry = memory.get(key) ?? { corrections: createCorrections() };

@@ -27,7 +27,7 @@ import {
 } from '../../../workload/expected-copies.ts';
 import { primaryReplicas, workloadKind } from '../../../workload/kinds.ts';
 import { nativeWorkload } from '../../../workload/native-workload.ts';
-import { configKey } from '../../../workload/shared/configs.ts';
+import { configKey, plainConfig } from '../../../workload/shared/configs.ts';
 import {
   copiedVersionAnnotation,
   digestAnnotation,
@@ -57,10 +57,11 @@ export async function primaryDrift(context: ReadContext): Promise<DriftView> {
     const { foreignTarget, sharesWorkload } = context.observation.world;
     const wantedReplicas =
       known && !foreignTarget ? primaryReplicas({ canary, settings: known.settings }) : undefined;
-    // Of one workload for both sides no config is copied.
-    const isShared = sharesWorkload === true;
+    // Of one workload for both sides no config is copied: what Git has is there itself, at a step that of the release that is tried.
+    const isAtStep = sharesWorkload === true && promotedDigestOf(primary) !== undefined;
     // While the copies cannot be listed, none is reported as missing.
-    const hasNone = isShared || context.observation.view.unread('copies') !== undefined;
+    const isUnread = context.observation.view.unread(sharesWorkload ? 'configs' : 'copies') !== undefined;
+    const hasNone = isAtStep || isUnread;
     const configCopies = hasNone ? [] : await observeCopies(context, primary);
     return { drift, configCopies, ...(wantedReplicas === undefined ? {} : { wantedReplicas }) };
   } catch (error) {
@@ -141,8 +142,8 @@ async function observeCopies(context: ReadContext, primary: KubernetesObject): P
   const known = await copiesOf(context, primary);
   let expected: readonly ExpectedCopy[] | undefined;
   const views: ConfigCopyView[] = [];
-  for (const { kind, name, original } of known.copies) {
-    const copy = context.observation.view.configCopy(kind, name);
+  for (const { kind, name, original } of watchedCopies(context.observation, known)) {
+    const copy = copyIn(context.observation, kind, name);
     const version = copy && `${copy.metadata.uid} ${copy.metadata.resourceVersion}`;
     const key = configKey(kind, name);
     const before = known.found.get(key);
@@ -166,6 +167,24 @@ async function observeCopies(context: ReadContext, primary: KubernetesObject): P
       views.push({ kind, name, state: 'missing', drift: undefined });
   }
   return views;
+}
+
+/** Config itself is watched from the first question on; until then nothing is known of it. */
+function watchedCopies(
+  { view, world }: ReadContext['observation'],
+  { copies }: KnownCopies,
+): KnownCopies['copies'] {
+  if (!world.sharesWorkload) return copies;
+  return copies.filter(({ kind, name }) => view.configVersion(kind, name) !== undefined);
+}
+
+/** Of one workload for both sides it is the config itself. */
+function copyIn(
+  { view, world }: ReadContext['observation'],
+  kind: ExpectedCopy['kind'],
+  name: string,
+): KubernetesObject | undefined {
+  return world.sharesWorkload ? view.configOriginal(kind, name) : view.configCopy(kind, name);
 }
 
 /**
@@ -198,8 +217,9 @@ async function copiesOf(context: ReadContext, primary: KubernetesObject): Promis
   if (entry.copies?.id === id) return entry.copies;
   const { release } = await bytesOf(context, digestOf(primary));
   const named = expectedOf(context, primary, release).map(({ written: _, ...copy }) => copy);
-  const { canary } = context.observation;
-  const optional = liveCopies(primary, { canary, release }).filter((copy) => copy.optional);
+  const { canary, world } = context.observation;
+  const live = world.sharesWorkload ? [] : liveCopies(primary, { canary, release });
+  const optional = live.filter((copy) => copy.optional);
   entry.copies = { id, copies: named, optional, found: new Map(), untracked: new Set() };
   return entry.copies;
 }
@@ -209,8 +229,17 @@ function expectedOf(
   primary: KubernetesObject,
   release: Release,
 ): ExpectedCopy[] {
+  if (observation.world.sharesWorkload) return release.configs.map(expectedConfig);
   const { includeLabelPrefixes } = parts.options;
   return expectedCopies(primary, { canary: observation.canary, release, includeLabelPrefixes });
+}
+
+function expectedConfig(config: KubernetesObject): ExpectedCopy {
+  return {
+    kind: config.kind as ExpectedCopy['kind'],
+    name: config.metadata.name,
+    written: plainConfig(config),
+  };
 }
 
 async function copyView(
@@ -227,7 +256,9 @@ async function copyView(
   const drift = driftOf(live, written, rolloutManager);
   if (drift.kind === 'none') return view('asWritten');
   // What we wrote for this very release and differs was rewritten by a webhook of the cluster: writing it again changes nothing.
-  if (drift.kind === 'own') return view(digestOf(live) === digest ? 'asWritten' : 'otherRelease');
+  // Under its own name it has no digest, and another Canary may have it, too.
+  const isWritten = observation.world.sharesWorkload || digestOf(live) === digest;
+  if (drift.kind === 'own') return view(isWritten ? 'asWritten' : 'otherRelease');
   const changed = differencesOf(live, contentOf(written));
   return {
     kind,

@@ -10,8 +10,13 @@ import {
   refuseSettings,
   type Stage,
 } from '../../../workload/native-workload.ts';
-import { plainConfig } from '../../../workload/shared/configs.ts';
-import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/metadata.ts';
+import { configKey, plainConfig } from '../../../workload/shared/configs.ts';
+import {
+  digestAnnotation,
+  promotedDigestOf,
+  serviceNames,
+  stepShareOf,
+} from '../../../workload/shared/metadata.ts';
 import { type PodToReplace, rankNodes } from '../../../workload/shared/workload-kind.ts';
 import { StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
@@ -54,6 +59,19 @@ export const nativePerformers = {
     if (primary && promotedDigestOf(primary) !== undefined) return false;
     refuseSettings({ ...(await bytesOf(context, action.digest)), canary });
     return workloadPerformers.ApplySettings(context, action);
+  },
+
+  /** What is gone of the config that Git has, under its own names: the next pod would not start. */
+  async RestoreConfigs(context, { digest }) {
+    const { primary, world } = context.observation;
+    if (primary?.metadata.annotations?.[digestAnnotation] !== digest) throw new StaleView('the workload');
+    const seen = world.primary?.configCopies ?? [];
+    const gone = seen
+      .filter(({ state }) => state === 'missing')
+      .map(({ kind, name }) => configKey(kind, name));
+    const { release } = await bytesOf(context, digest);
+    const isGone = ({ kind, metadata }: KubernetesObject) => gone.includes(configKey(kind, metadata.name));
+    return writeConfigs(context, digest, release.configs.filter(isGone));
   },
 
   /** The next bounds on the way to a share; at 0 the template before, with its own settings. */
@@ -129,11 +147,21 @@ async function returnToOlder(
 }
 
 async function writeRelease(context: ActionContext, digest: string, stage: Stage): Promise<boolean> {
-  const writer = onBehalfOfSource(context, digest);
   const bytes = await bytesOf(context, digest);
-  for (const config of bytes.release.configs)
-    await applyUnwatched(writer, partOfSource(context, plainConfig(config)));
+  await writeConfigs(context, digest, bytes.release.configs);
   return writeWorkload(context, bytes, stage, digest);
+}
+
+async function writeConfigs(
+  context: ActionContext,
+  digest: string,
+  configs: readonly KubernetesObject[],
+): Promise<boolean> {
+  const writer = onBehalfOfSource(context, digest);
+  let wrote = false;
+  for (const config of configs)
+    wrote = (await applyUnwatched(writer, partOfSource(context, plainConfig(config)))) || wrote;
+  return wrote;
 }
 
 /** Under a scaler replicas are left out, unless managedFields give them to us: they would become 1 (S18). */
