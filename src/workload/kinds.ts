@@ -2,12 +2,18 @@ import { type Canary, targetApiVersion } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { daemonSet, nativeDaemonSet } from './daemonset/daemonset.ts';
 import { deployment, nativeDeployment } from './deployment/deployment.ts';
-import { knative, primarySide } from './knative/knative.ts';
+import { knative, primaryRevisionOf, primarySide } from './knative/knative.ts';
 import { service } from './service/service.ts';
 import { configCopies, missingConfigs, plainConfig, unwantedCopies } from './shared/configs.ts';
 import { canaryCopyName, primaryName } from './shared/metadata.ts';
 import { refuseTarget } from './shared/refusal.ts';
-import type { NativeKind, PrimarySource, WorkloadKind, WorkloadSource } from './shared/workload-kind.ts';
+import {
+  type NativeKind,
+  type PrimarySource,
+  revisionKind,
+  type WorkloadKind,
+  type WorkloadSource,
+} from './shared/workload-kind.ts';
 import { nativeStatefulSet, statefulSet } from './statefulset/statefulset.ts';
 
 /** The table of target kinds: a further kind is one more file and one more line here. */
@@ -99,7 +105,12 @@ export function readSides(
   const kind = workloadKind(canary);
   const names = sideNames(canary);
   const target = get(kind, names.canary);
-  if (kind.sides === 'revisions') return { target, primary: primarySide(target), wanted: target };
+  if (kind.sides === 'revisions') {
+    // Requests to a revision that is gone are answered by nobody: it is made anew, as a primary that was deleted.
+    const revision = target && primaryRevisionOf(target);
+    const isThere = revision !== undefined && get(revisionKind, revision) !== undefined;
+    return { target, primary: isThere ? primarySide(target) : undefined, wanted: target };
+  }
   const wanted = kind.sides === 'copies' ? get(kind, canary.spec.targetRef.name) : target;
   return { target, primary: get(kind, names.primary), wanted };
 }

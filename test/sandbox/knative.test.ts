@@ -250,6 +250,27 @@ describe('a Canary whose target is a Knative Service', () => {
     expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
   });
 
+  test('gets the revision that serves again when somebody deletes it, though Git has a rejected release', async () => {
+    await startWith();
+    failing.add('web-00002');
+    await bed.commit('v2', { 'web.json': service('shop/web:2') });
+    await waitForPhase(bed, 'Failed');
+    await eventually('all requests are back', async () => (await traffic())['web-00001'] === 100);
+
+    await bed.send('DELETE', '/apis/serving.knative.dev/v1/namespaces/shop/revisions/web-00001');
+
+    await eventually(
+      'another revision is the primary',
+      async () => (await primaryRevision()) === 'web-00003',
+    );
+    await eventually('it serves', async () => (await traffic())['web-00003'] === 100);
+    expect(await bed.get('serving.knative.dev/v1', 'Revision', 'web-00003')).toMatchObject({
+      spec: { containers: [{ image: 'shop/web:1' }] },
+    });
+    expect(notesOf(bed, 'PrimaryMissing')).toHaveLength(1);
+    expect(statusOf(await bed.canary()).phase).toBe('Failed');
+  });
+
   test('makes the revision of its last-known-good anew from the record where Knative has collected it', async () => {
     await startWith({ postPromotion: { interval: '1s', successThreshold: 60, metrics } });
     await bed.commit('v2', { 'web.json': service('shop/web:2') });
