@@ -5,6 +5,8 @@ const words: Readonly<Record<string, string>> = {
   EPIPE: 'the connection was cut by the other side',
   ENOTFOUND: 'the name of the host is unknown',
   EAI_AGAIN: 'the name server does not answer',
+  EADDRINUSE: 'another program listens there',
+  EADDRNOTAVAIL: 'this machine has no such address',
   EHOSTUNREACH: 'the host cannot be reached: there is no route to it',
   ENETUNREACH: 'the network cannot be reached: there is no route to it',
   ETIMEDOUT: 'no answer in time',

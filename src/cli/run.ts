@@ -5,6 +5,7 @@ import { startApp } from '../server/app.ts';
 import type { AppOptions, DefaultReceiver } from '../server/options.ts';
 import { createLog, keepHeapSmall } from '../server/process.ts';
 import type { CliCommand } from './command.ts';
+import { exitCodes } from './failure.ts';
 import { isHttpUrl, programsIn, releaseLimitsIn } from './flags.ts';
 import { type ReceiverFlags, type RunFlags, withRunFlags } from './run-flags.ts';
 
@@ -30,7 +31,12 @@ async function run(options: AppOptions): Promise<never> {
       terminationSignal(),
       app.lost.then(() => 'lost' as const),
       app.leading.then(() => new Promise<never>(() => undefined)),
-    ]);
+    ]).catch(async (error: unknown) => {
+      // Else what still listens would keep the process, and the process the Lease, without doing anything.
+      setTimeout(() => process.exit(exitCodes.noAnswer), limits.drainMs).unref();
+      await app.drain();
+      throw error;
+    });
     log.info({ end }, end === 'lost' ? 'the Lease was lost; exiting' : 'draining');
     setTimeout(() => process.exit(1), limits.drainMs);
     await app.drain();

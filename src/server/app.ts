@@ -51,7 +51,7 @@ interface State {
 
 /**
  * Starts Holdfast. Health endpoints run immediately; everything else waits for our kinds and for the Lease, so that a second copy does nothing.
- * `clock` is the time of polls and rollouts, and `network` that of watches, requests and the Lease, for tests. Throws InputError for bad files, `configuration` errors for a bad kubeconfig, and the system's error when the port is taken.
+ * `clock` is the time of polls and rollouts, and `network` that of watches, requests and the Lease, for tests. Throws InputError for bad files and addresses that it cannot listen at, and `configuration` errors for a bad kubeconfig.
  */
 export async function startApp(
   options: AppOptions,
@@ -92,7 +92,14 @@ export async function startApp(
   };
   const cluster = portOf(connection.client);
   const sourceCluster = portOf(connection.sourceClient);
-  const web = await startWeb({ options, connection, election, log, state, instance: identity });
+  const wiring = { options, connection, election, log, state, instance: identity };
+  const web = await startWeb(wiring).catch(async (error: unknown) => {
+    // Else this process would stay, and keep the Lease from copies that can do the work.
+    await election.stop();
+    await connection.leaseCaches.stop();
+    await connection.close();
+    throw error;
+  });
   const memory = createMemoryTrimmer(realTime);
   let apiServer: Awaited<ReturnType<typeof findApiServer>> | undefined;
   const { server } = connection.access;

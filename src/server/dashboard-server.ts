@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { InputError } from '../api/problems.ts';
+import { systemWords } from '../api/system-words.ts';
 import { createOpenWatch } from './cluster.ts';
 import { createAccess, createKeyAccess, type LoginProxy } from './dashboard/access.ts';
 import { createDashboard } from './dashboard/dashboard.ts';
@@ -55,7 +56,10 @@ export async function serveDashboard(
 }
 
 async function loginProxy(file: string): Promise<LoginProxy> {
-  const secret = (await readFile(file, 'utf8')).trim();
+  const content = await readFile(file, 'utf8').catch(({ code, message }: NodeJS.ErrnoException) => {
+    throw new InputError(`--dashboard-proxy-secret ${file}: ${systemWords(code) ?? message}`);
+  });
+  const secret = content.trim();
   if (secret.length < 16)
     throw new InputError(`${file}: the secret of the login proxy needs at least 16 characters`);
   return { secret, userHeader: 'x-forwarded-user', groupsHeader: 'x-forwarded-groups' };

@@ -53,26 +53,36 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
     ...(options.shadow ? [] : gateRoutes(gates)),
   ];
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the web endpoints failed');
-  const server = await startHttpServer(options.listen, routes, onError);
-  const probes = options.probeListen && (await startHttpServer(options.probeListen, health, onError));
-  // Loaded only where it is served.
-  const dashboard =
-    options.dashboard &&
-    (await (await import('./dashboard-server.ts')).serveDashboard(wiring, options.dashboard));
-  const urls = { url: server.url, probes: probes?.url, dashboard: dashboard?.url };
-  log.info(urls, 'serving health, metrics, push webhooks and gates');
-  return {
-    url: server.url,
-    probeUrl: probes?.url,
-    dashboardUrl: dashboard?.url,
-    follow: () => dashboard?.follow(),
-    sink: prometheus.sink,
-    async close() {
-      await server.close();
-      await probes?.close();
-      await dashboard?.close();
-    },
+  const opened: HttpServer[] = [];
+  const open = async <Opened extends HttpServer>(opening: Promise<Opened>): Promise<Opened> => {
+    const server = await opening;
+    opened.push(server);
+    return server;
   };
+  const close = async () => {
+    for (const server of opened) await server.close();
+  };
+  try {
+    const server = await open(startHttpServer(options.listen, routes, onError));
+    const probes = options.probeListen && (await open(startHttpServer(options.probeListen, health, onError)));
+    // Loaded only where it is served.
+    const dashboard =
+      options.dashboard &&
+      (await open((await import('./dashboard-server.ts')).serveDashboard(wiring, options.dashboard)));
+    const urls = { url: server.url, probes: probes?.url, dashboard: dashboard?.url };
+    log.info(urls, 'serving health, metrics, push webhooks and gates');
+    return {
+      url: server.url,
+      probeUrl: probes?.url,
+      dashboardUrl: dashboard?.url,
+      follow: () => dashboard?.follow(),
+      sink: prometheus.sink,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work, or take over. */

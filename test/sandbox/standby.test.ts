@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -43,7 +44,7 @@ afterEach(async () => {
   await bed.close();
 });
 
-async function startIn(name: string): Promise<Copy> {
+async function startIn(name: string, more: readonly string[] = []): Promise<Copy> {
   const metadata = { name, namespace: 'default' };
   const spec = { containers: [{ name: 'holdfast', image: 'holdfast:test' }] };
   const pods = '/api/v1/namespaces/default/pods';
@@ -51,7 +52,7 @@ async function startIn(name: string): Promise<Copy> {
   const { uid = '' } = (body as KubernetesObject).metadata;
   const data = await mkdtemp(join(program.folder, 'data-'));
   const places = ['--kubeconfig', bed.kubeconfigPath, '--data-dir', data, '--listen', '127.0.0.1:0'];
-  const args = ['run', ...places, '--min-analysis-interval', '100ms'];
+  const args = ['run', ...places, '--min-analysis-interval', '100ms', ...more];
   return { ...program.run(args, { POD_NAME: name, POD_UID: uid }), pod: { name, uid } };
 }
 
@@ -163,3 +164,37 @@ function writes(): string[] {
     .filter(({ path, userAgent }) => userAgent.startsWith('holdfast/') && !path.includes('/leases/'))
     .map(({ method, path }) => `${method} ${path}`);
 }
+
+/** Where the API server of the bed listens. */
+const taken = () => new URL(bed.sandbox.url).host;
+
+/** A file with a Source that the API server refuses. */
+function lostSource(): string {
+  const path = join(program.folder, 'lost.json');
+  const metadata = { name: 'lost', namespace: 'nowhere' };
+  const spec = { url: 'https://git.example.com/a.git', ref: { branch: 'main' } };
+  writeFileSync(
+    path,
+    JSON.stringify({ apiVersion: 'holdfast.dev/v1alpha1', kind: 'Source', metadata, spec }),
+  );
+  return path;
+}
+
+test.each<[string, () => string[], RegExp]>([
+  ['that has no port', () => ['--listen', taken()], /cannot listen at .*: another program listens there/],
+  ['whose dashboard has no port', () => ['--dashboard-listen', taken()], /cannot listen at /],
+  [
+    'whose dashboard has no secret',
+    () => ['--dashboard-listen', '127.0.0.1:0', '--dashboard-proxy-secret', '/nowhere/secret'],
+    /--dashboard-proxy-secret \/nowhere\/secret: there is no such file/,
+  ],
+  ['whose Source has no namespace', () => ['--source', lostSource()], /apply Source nowhere\/lost: 404/],
+])('a copy %s says so, ends, and leaves the Lease to one that can do the work', async (_, more, said) => {
+  const broken = await startIn('holdfast-a', more());
+
+  expect(await broken.ended).toBe(2);
+
+  expect(broken.output()).toMatch(said);
+  expect((await lease())?.holderIdentity ?? '').toBe('');
+  await heldBy(await startIn('holdfast-b'));
+});

@@ -1,6 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { objectName } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import { systemWords } from '../../api/system-words.ts';
 import { createServer } from '../../http/node-http.ts';
 
 /** What a handler answers. */
@@ -195,9 +197,11 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
 
 function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    const onError = ({ code, message }: NodeJS.ErrnoException) =>
+      reject(new InputError(`cannot listen at ${host}:${port}: ${systemWords(code) ?? message}`));
+    server.once('error', onError);
     server.listen(port, host, () => {
-      server.off('error', reject);
+      server.off('error', onError);
       resolve();
     });
   });
