@@ -129,6 +129,16 @@ describe('check, on a cluster', () => {
     expect(line(await linesOf(), 'Canary')).toMatchObject({ state: 'ok' });
   });
 
+  it('names a namespace to watch that is not there, and nothing of one that is', async () => {
+    const lines = await linesOf({ watchNamespaces: ['default', 'shpo'] });
+    expect(lines.filter(({ subject }) => subject.startsWith('namespace '))).toEqual([
+      {
+        ...{ state: 'warning', subject: 'namespace shpo', detail: 'does not exist', actor: 'administrator' },
+        act: 'create it, or name another one with --watch-namespaces',
+      },
+    ]);
+  });
+
   it('asks Git for the ref of each Source and names who has to act', async () => {
     await apply(source('good', {}));
     await apply(source('no-branch', { ref: { branch: 'nowhere' } }));

@@ -9,6 +9,7 @@ import {
   checkConflictingControllers,
   checkController,
   checkCrds,
+  checkNamespaces,
   checkServer,
   listObjects,
 } from './cluster.ts';
@@ -44,7 +45,8 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   const controller = await guarded('controller', async () => [
     await checkController(client, options.ownNamespace, transport.serverNowMs),
   ]);
-  sections.push({ title: 'Controller', lines: controller });
+  const namespaces = await guarded('Namespaces', () => checkNamespaces(client, watched));
+  sections.push({ title: 'Controller', lines: [...controller, ...namespaces] });
   const canaries = await listObjects(client, watched, 'Canary');
   const templates = await listObjects(client, watched, 'MetricTemplate');
   const found = checkCanaries(canaries.objects, options);

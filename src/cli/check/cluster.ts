@@ -73,6 +73,22 @@ export async function checkController(
   }
 }
 
+/** Namespaces to watch that are not there, most often for a typing error. No line where they may not be read. */
+export async function checkNamespaces(
+  client: Pick<ClusterClient, 'get'>,
+  watchNamespaces: readonly string[],
+): Promise<CheckLine[]> {
+  const lines = watchNamespaces.map(async (name) => {
+    const subject = `namespace ${name}`;
+    const found = await client
+      .get({ apiVersion: 'v1', kind: 'Namespace', name })
+      .catch(onApiError(['forbidden'], () => true));
+    const act = 'create it, or name another one with --watch-namespaces';
+    return found ? [] : [bad('warning', subject, 'does not exist', { actor: 'administrator', act })];
+  });
+  return (await Promise.all(lines)).flat();
+}
+
 /** Whether our CRDs are installed, serve our version and keep all our fields (condition SchemaOutdated, design section 2.5). */
 export async function checkCrds(client: Pick<ClusterClient, 'get' | 'resolve'>): Promise<CheckLine[]> {
   const all = await Promise.all(

@@ -9,6 +9,7 @@ const nowMs = Date.parse('2026-11-27T08:00:00Z');
 async function frozen(
   found: object | undefined | Error,
   place: { namespace?: string; ownNamespace?: string } = {},
+  list = async (): Promise<object> => ({ items: [{ metadata: { name: 'web' } }] }),
 ) {
   const applied: object[] = [];
   const client = {
@@ -16,7 +17,7 @@ async function frozen(
       if (kind === 'ConfigMap' && found instanceof Error) throw found;
       return kind === 'ConfigMap' ? found : undefined;
     },
-    list: async () => ({ items: [{ metadata: { name: 'web' } }] }),
+    list,
     apply: async (object: object) => applied.push(object),
   } as unknown as Parameters<typeof freeze>[0];
   const scope = { namespace: 'shop', selector: undefined, ownNamespace: 'holdfast-system' } as const;
@@ -105,6 +106,21 @@ it.each([
   expect(await frozen(undefined, place)).toMatchObject({
     stdout: expect.stringContaining(`frozen until ${command}`),
   });
+});
+
+it.each([
+  [
+    'there are no Canaries, as in the cluster of another context',
+    'unknownKind',
+    /^warning: this cluster has no Canaries: no kind Canary; .* --context names another cluster\n$/,
+  ],
+  ['Canaries may not be listed', 'forbidden', /^$/],
+] as const)('a freeze where %s', async (_, kind, said) => {
+  const answer = await frozen(undefined, {}, async () => {
+    throw localError(kind, 'no kind Canary; is its CRD installed?');
+  });
+
+  expect(answer).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(said) });
 });
 
 it('a freeze that may not be deleted is named beside those that were lifted', async () => {

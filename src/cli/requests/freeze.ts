@@ -290,8 +290,9 @@ async function heldBy(
     };
   } catch (error) {
     // Who may freeze need not be allowed to read Canaries or the Lease.
-    if (isApiError(error)) return { count: undefined, warning: '' };
-    throw error;
+    if (!isApiError(error)) throw error;
+    const warning = `warning: this cluster has no Canaries: ${printable(error.message)} --context names another cluster\n`;
+    return { count: undefined, warning: isApiError(error, 'unknownKind') ? warning : '' };
   }
 }
 
