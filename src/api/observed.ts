@@ -85,6 +85,8 @@ export interface HookAnswer {
 export interface CheckRequest {
   /** Same key = same check: the engine runs it once and hands the outcome to the next step. */
   key: string;
+  /** When the rollout began that asks: an attempt before it may have left a Job of the same release behind. */
+  startTime?: string;
   role: 'canary' | 'primary';
   purpose: 'analysis' | 'postPromotion' | 'control';
   /** Ids (`metricsById`) of metrics in analysis.metrics or postPromotion.metrics. */

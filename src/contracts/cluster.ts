@@ -152,7 +152,7 @@ export interface MetricQuestion {
   readonly pods?: { readonly pods: string; readonly otherPods: string } | undefined;
   /** Also the points between two checks, for a metric that compares them. */
   readonly asPoints?: boolean;
-  /** Digest of the release that is asked about. */
+  /** Identifies the release that is asked about, and the rollout that asks. */
   readonly release?: string;
   /** Whom Jobs of checks are created as, and Holdfast itself without an account; undefined: no Source holds the Canary, and there are none. */
   readonly writer?: { readonly account: string | undefined } | undefined;

@@ -108,9 +108,10 @@ function ask(context: Context, run: Run, plan: CheckPlan, key: string): Check {
   const { role, purpose } = plan;
   const hooks = hasHooks(context, plan.hooks) ? [plan.hooks] : [];
   const metrics = [...metricsById(plan.metrics).keys()];
+  const { startTime } = run;
   return {
     run,
-    waits: { check: request(context, plan.about ?? run, { key, role, purpose, metrics, hooks }) },
+    waits: { check: request(context, plan.about ?? run, { key, startTime, role, purpose, metrics, hooks }) },
   };
 }
 

@@ -110,7 +110,7 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
 async function readCompared(
   metrics: Metrics,
   asked: Pick<MetricQuestion, 'canary' | 'metric'> & {
-    readonly request: Pick<CheckRequest, 'role' | 'purpose' | 'facts'>;
+    readonly request: Pick<CheckRequest, 'role' | 'purpose' | 'facts' | 'startTime'>;
     readonly subject: CheckSubject;
   },
   signal: AbortSignal,
@@ -119,7 +119,7 @@ async function readCompared(
   const { role } = request;
   const { other, ...own } = subject;
   const asPoints = metric.compare !== undefined && request.purpose === 'analysis';
-  const release = request.facts.digest;
+  const release = `${request.facts.digest} ${request.startTime ?? ''}`;
   const question = { canary, metric, release, ...(asPoints ? { asPoints } : {}) };
   const first = metrics.read({ ...question, role, ...own }, signal);
   if ((metric.compareWith !== 'primary' && !asPoints) || request.purpose !== 'analysis') return first;

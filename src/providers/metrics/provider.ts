@@ -30,7 +30,7 @@ export interface JobAccess {
   readonly cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'delete'>;
   /** Jobs belong to it. */
   readonly canary: Canary;
-  /** The release, the side and the metric, which identify a Job. */
+  /** The rollout and its release, the side and the metric, which identify a Job. */
   readonly check: readonly string[];
   readonly signal: AbortSignal;
 }

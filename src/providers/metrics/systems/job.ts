@@ -78,7 +78,7 @@ const podSchema = z.object({
 
 /**
  * Its entry of the table: `cronjob/NAME?VARIABLE=value`. 1 for a Job that completed, 0 for one that failed; until then there is no result. The
- * name of the Job identifies release and metric; it is deleted after its outcome was read.
+ * name of the Job identifies rollout and metric; it is deleted after its outcome was read.
  */
 export const job: MetricProvider = {
   type: 'job',
@@ -119,7 +119,7 @@ function questionIn(query: string): { name: string | undefined; variables: Map<s
   return { name, variables: new Map(new URLSearchParams(parameters)) };
 }
 
-/** The Job of this release and metric. Its name contains everything that it depends on, so that the next leader finds it and creates no second one. */
+/** The Job of this rollout and metric. Its name contains everything that it depends on, so that the next leader finds it and creates no second one. */
 function jobOf(
   cronJob: KubernetesObject,
   { query, namespace }: MetricRequest,
