@@ -6,6 +6,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer } from '../../http/testing/servers.ts';
+import type { HttpRequest } from '../../http/types.ts';
 import { type MetricSource, templateOf } from './question.ts';
 import { readMetric } from './read-metric.ts';
 import { supportedMetricProviders } from './table.ts';
@@ -253,6 +254,41 @@ describe('what a Prometheus is asked', () => {
       detail: expect.stringContaining('no part'),
     });
     expect(asked.map(({ path }) => path)).toEqual(['/services/..%2Fadmin%3Fall%3D1%26%23']);
+  });
+
+  it('is asked of Graphite with values as they are, whatever a URL would read them as', async () => {
+    const sent: URL[] = [];
+    const http = {
+      async send({ url }: HttpRequest) {
+        sent.push(new URL(url));
+        return { status: 200, headers: {}, body: Buffer.from('[]') };
+      },
+    };
+    const template = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'errors', namespace: 'shop' },
+      spec: {
+        provider: { type: 'graphite', address: 'http://graphite' },
+        query: 'target=alias(grep(shop.*, "{{ pods }}"), "{{ variables.title }}")&from=-2min',
+      },
+    } satisfies MetricTemplate;
+    const readingOf = (title: string) => {
+      const metric = { name: 'errors', templateRef: { name: 'errors' }, templateVariables: { title } };
+      return readMetric(aSource(metric, '', { template }), http);
+    };
+    await readingOf('R&D, 5 % more&from=-1d');
+    expect(await readingOf('", 1)')).toMatchObject({
+      kind: 'error',
+      detail: expect.stringContaining('quotes'),
+    });
+    expect(sent.map(({ searchParams }) => Object.fromEntries(searchParams))).toEqual([
+      {
+        target: 'alias(grep(shop.*, "podinfo-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"), "R&D, 5 % more&from=-1d")',
+        from: '-2min',
+        format: 'json',
+      },
+    ]);
   });
 
   it('is read at once where it is text of very many digits that is no number', async () => {

@@ -1,7 +1,7 @@
 /** Graphite's render API (flagger-behaviour.md 4). */
 import * as z from 'zod';
 import { newestReading, onlyOne } from '../points.ts';
-import type { MetricRequest } from '../provider.ts';
+import type { MetricProvider, MetricRequest } from '../provider.ts';
 import { below, credentials, restProvider } from '../rest.ts';
 
 const answerSchema = z.array(
@@ -12,22 +12,26 @@ const answerSchema = z.array(
 );
 
 /** Its entry of the table. The query is that of a URL: `target=...&from=-1min`. */
-export const graphite = restProvider({
-  type: 'graphite',
-  title: 'a list of Graphite targets',
-  answer: answerSchema,
-  question: (request, base) => ({
-    url: below(base, '/render', { ...parametersOf(request), format: 'json' }),
-    auth: credentials(request),
-  }),
-  reading: (targets, request) =>
-    onlyOne(targets, 'sumSeries(...)', ({ datapoints }) =>
-      newestReading(
-        datapoints.map(([value, seconds]) => ({ atMs: seconds * 1_000, value })),
-        { ...request, windowMs: request.windowMs + bucketMsOf(datapoints, request) },
+export const graphite: MetricProvider = {
+  ...restProvider({
+    type: 'graphite',
+    title: 'a list of Graphite targets',
+    answer: answerSchema,
+    question: (request, base) => ({
+      url: below(base, '/render', { ...parametersOf(request), format: 'json' }),
+      auth: credentials(request),
+    }),
+    reading: (targets, request) =>
+      onlyOne(targets, 'sumSeries(...)', ({ datapoints }) =>
+        newestReading(
+          datapoints.map(([value, seconds]) => ({ atMs: seconds * 1_000, value })),
+          { ...request, windowMs: request.windowMs + bucketMsOf(datapoints, request) },
+        ),
       ),
-    ),
-});
+  }),
+  // What a URL would read as more than the value; quotes stay, since they are looked for after this.
+  encode: (value) => value.replace(/[%&+]/g, encodeURIComponent),
+};
 
 /** Throws for a query without a target. */
 function parametersOf({ query }: MetricRequest): Record<string, string> {
