@@ -353,6 +353,22 @@ describe('requests', () => {
     expect(answer(model, 'ignore-window')?.message).toBe('no window and no freeze holds the release back');
   });
 
+  it('that a Canary is created with, as from a backup, are refused: they may be old ones', () => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('rollback-to', 'b');
+    model.delete();
+    model.createAgain();
+    for (let count = 0; count < 5; count += 1) model.tick();
+    expect(answer(model, 'rollback-to')).toMatchObject({ result: 'Refused', reason: 'NotApplicable' });
+    settle(model);
+    expect([model.primary?.digest, rejected(model)]).toEqual(['c', []]);
+
+    model.ask('rollback-to', 'b@2');
+    model.tick();
+    expect(answer(model, 'rollback-to')?.result).toBe('Done');
+  });
+
   it('that no version knows are warned of once, and forgotten with the annotation', () => {
     const model = withThree();
     untilLive(model, 'c');

@@ -21,6 +21,17 @@ const MAX_VERB_CHARACTERS = 64;
 type Answers = Pick<CanaryStatus, 'handled' | 'answers'>;
 
 /** Handled requests: `effects` are the answers; `taken` is the outcome of one after which the cluster is observed again. */
+/**
+ * A Canary without a status was created a moment ago, maybe again or from a backup: what it was asked for before must not be carried out twice,
+ * and `status.handled` no longer tells.
+ */
+const OLDER: Answer = {
+  result: 'Refused',
+  reason: 'NotApplicable',
+  message:
+    'the Canary was created with this request, which may be an old one; to repeat it, request it again',
+};
+
 interface Handled {
   readonly taken: Outcome | undefined;
   readonly effects: Effects;
@@ -46,8 +57,8 @@ export function handleVerbs(context: Context, state: State): Handled {
       record({ verb, value: 'unknown', revision: '' }, 'UnknownRequest', `${what}; it is ignored`, false);
   for (const verb of canaryVerbs) {
     const request = requestOf(context.world, verb);
-    const answer: Answer | undefined = request && VERBS[verb](context, state, request);
-    if (!request || !answer) continue;
+    if (!request) continue;
+    const answer = status.phase === undefined ? OLDER : VERBS[verb](context, state, request);
     if (answer.result === 'Refused') record(request, answer.reason, answer.message, false);
     if (answer.result === 'Done') record(request, 'Requested', answer.message, true);
     if (answer.result === 'Refused' || !answer.outcome) continue;
