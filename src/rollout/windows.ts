@@ -4,6 +4,7 @@
  */
 
 import { pauseAnnotation } from '../api/annotations.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
 import { commandOn, nameOf } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
@@ -51,8 +52,12 @@ function leftOf(freeze: FreezeView | undefined, nowMs: number): number {
  */
 export function isPaused(context: Context, run: Run): boolean {
   if (run.rollback) return false;
-  const leftMs = leftOf(context.world.stepFreeze, calendarMs(context));
-  return isPausedByHand(context) || (leftMs > 0 && !isExempt(context, run, run));
+  return isPausedByHand(context) || isStepFrozen(context, run);
+}
+
+/** Whether a freeze keeps a release that has started at its step. */
+export function isStepFrozen(context: Context, run: Run): boolean {
+  return leftOf(context.world.stepFreeze, calendarMs(context)) > 0 && !isExempt(context, run, run);
 }
 
 function isPausedByHand({ world }: Context): boolean {
@@ -155,12 +160,22 @@ export function noteWindow(context: Context, what: string): Effects {
  */
 function isExempt(context: Context, release: ReleaseRef, run: Run | undefined): boolean {
   const { good } = context;
-  const { handled, answers } = context.world.status;
   const { digest } = release;
   const isProven = soundRecord(context.world, digest)?.promotedTime !== undefined;
   if (isProven || digest === good?.digest || rejectionOf(context, digest)) return true;
-  const value = handled?.['ignore-window'];
-  if (value === undefined || answers?.['ignore-window']?.result !== 'Done') return false;
+  const value = letThrough(context.world.status);
+  if (value === undefined) return false;
   const request = { verb: 'ignore-window', value, revision: value.split('@')[0] ?? '' };
   return namesRelease(request, release) || (run?.digest === digest && namesRelease(request, run));
+}
+
+/** In `status.handled`: the request that let a revision through, while a later one that was refused stands in its place. */
+export const LET_THROUGH = 'let-through';
+
+/** The request that lets one revision through: one that is refused takes nothing back. */
+export function letThrough({
+  handled,
+  answers,
+}: Pick<CanaryStatus, 'handled' | 'answers'>): string | undefined {
+  return handled?.[answers?.['ignore-window']?.result === 'Done' ? 'ignore-window' : LET_THROUGH];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { conditionOf } from '../../src/api/kubernetes.ts';
 import { Model } from './model.ts';
-import { expectSafe, untilWeight } from './waits.ts';
+import { expectSafe, until, untilLive, untilWeight } from './waits.ts';
 
 const hourMs = 3_600_000;
 
@@ -170,6 +170,51 @@ describe('a freeze', () => {
     model.commit('c');
     ticks(model, 5);
     expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest: 'c' } });
+    expectSafe(model);
+  });
+
+  it.each([
+    ['names another revision', 'sha-zzz@2'],
+    ['repeats it', 'b@2'],
+  ])('still lets a release through after a later request that %s', (_, request) => {
+    const model = atRest();
+    model.freezeFor(undefined);
+    model.commit('b');
+    ticks(model, 5);
+    model.ask('ignore-window', 'b');
+    untilWeight(model, 50);
+
+    model.ask('ignore-window', request);
+    model.tick();
+    const { answers } = model.status;
+    untilLive(model, 'b');
+
+    expect(answers?.['ignore-window']?.result).toBe('Refused');
+    model.commit('c');
+    ticks(model, 5);
+    expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest: 'c' } });
+    expectSafe(model);
+  });
+
+  it('lets a release through that is frozen at its step while a newer one waits behind it', () => {
+    const model = atRest();
+    model.commit('b');
+    untilWeight(model, 50);
+    model.freezeFor(undefined);
+    model.commit('c');
+    ticks(model, 5);
+    expect(model.status).toMatchObject({ phase: 'Progressing', run: { digest: 'b' } });
+
+    model.ask('ignore-window', 'b');
+    model.tick();
+    expect(model.status.answers?.['ignore-window']).toMatchObject({
+      result: 'Done',
+      message: 'sha-b "release b" is let through windows and freezes on request',
+    });
+    until(model, () => model.status.phase === 'Waiting');
+
+    expect(model.primary?.digest).toBe('b');
+    expect(model.status.run?.digest).toBe('c');
     expectSafe(model);
   });
 });

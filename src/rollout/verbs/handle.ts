@@ -12,6 +12,7 @@ import type { Context } from '../context.ts';
 import { combine, type Effects, emit } from '../outcome.ts';
 import { type Request, requestOf } from '../requests.ts';
 import type { Outcome, State } from '../state.ts';
+import { LET_THROUGH, letThrough } from '../windows.ts';
 import { type Answer, VERBS } from './verbs.ts';
 
 const MAX_MESSAGE_CHARACTERS = 256;
@@ -20,7 +21,6 @@ const MAX_VERB_CHARACTERS = 64;
 
 type Answers = Pick<CanaryStatus, 'handled' | 'answers'>;
 
-/** Handled requests: `effects` are the answers; `taken` is the outcome of one after which the cluster is observed again. */
 /**
  * A Canary without a status was created a moment ago, maybe again or from a backup: what it was asked for before must not be carried out twice,
  * and `status.handled` no longer tells.
@@ -32,6 +32,7 @@ const OLDER: Answer = {
     'the Canary was created with this request, which may be an old one; to repeat it, request it again',
 };
 
+/** Handled requests: `effects` are the answers; `taken` is the outcome of one after which the cluster is observed again. */
 interface Handled {
   readonly taken: Outcome | undefined;
   readonly effects: Effects;
@@ -43,7 +44,7 @@ export function handleVerbs(context: Context, state: State): Handled {
   let events: Effects = {};
   const ignored = ignoredIn(context.world.canary.metadata.annotations);
   // What is ignored is reported once, and its answer is dropped with the annotation.
-  const verbs = new Set<string>([...canaryVerbs, ...ignored.map(({ verb }) => verb)]);
+  const verbs = new Set<string>([...canaryVerbs, LET_THROUGH, ...ignored.map(({ verb }) => verb)]);
   const keep = <T>(entries: Record<string, T> | undefined) =>
     entries && Object.fromEntries(Object.entries(entries).filter(([verb]) => verbs.has(verb)));
   let answers: Answers = { handled: keep(status.handled), answers: keep(status.answers) };
@@ -88,5 +89,7 @@ function withAnswer(
     message: shorten(message, MAX_MESSAGE_CHARACTERS),
     time: now,
   };
-  return { handled: { ...handled, [verb]: value }, answers: { ...answers, [verb]: answer } };
+  const kept = verb === 'ignore-window' && !isDone ? letThrough({ handled, answers }) : undefined;
+  const through = kept === undefined ? {} : { [LET_THROUGH]: kept };
+  return { handled: { ...handled, [verb]: value, ...through }, answers: { ...answers, [verb]: answer } };
 }

@@ -15,7 +15,7 @@ import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
 import { isGoodBack } from '../states/reverting.ts';
 import { isOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
-import { untilResumed, windowWaitMs } from '../windows.ts';
+import { isStepFrozen, untilResumed, windowWaitMs } from '../windows.ts';
 import {
   describeRelease,
   headRelease,
@@ -206,16 +206,18 @@ const skipStep: Verb = (context, state, request) => {
 };
 
 /**
- * Lets the revision at head start although its window is closed, or the one that waits while head is unknown; the next one waits again (design
- * section 2.3).
+ * Lets the revision at head start although its window is closed, or the one that waits while head is unknown, or one that is frozen at its step
+ * while a newer one waits behind it; the next one waits again (design section 2.3).
  */
 const ignoreWindow: Verb = (context, state, request) => {
   const { head } = context;
   const run = 'run' in state ? state.run : undefined;
-  const release = head ? { digest: head.digest, commit: head.commit.commit } : run;
+  const isTrying = run !== undefined && STAGES[state.kind] === 'trying';
+  const atStep = isTrying && namesRelease(request, run) && isStepFrozen(context, run) ? run : undefined;
+  const release = atStep ?? (head ? { digest: head.digest, commit: head.commit.commit } : run);
   if (!release || windowWaitMs(context, release, run) === 0)
     return notApplicable('no window and no freeze holds the release back');
-  const name = describeRelease(head ?? release);
+  const name = describeRelease(atStep ?? head ?? release);
   const isMeant =
     namesRelease(request, release) || (run?.digest === release.digest && namesRelease(request, run));
   if (!isMeant) return stale(request, `${name} waits`);
