@@ -91,7 +91,14 @@ test('a release that is tried again is not judged by the Job of the attempt befo
   await end(before, 'Failed');
   await bed.start({ trustedSourceNamespaces: ['shop'] });
 
-  await ask('retry', v2);
+  // Until Git was read after the start, a request to try again is refused.
+  let times = 0;
+  await untilSeen(bed, 'it is tried again', async () => {
+    if (statusOf(await bed.canary()).phase !== 'Failed') return true;
+    times += 1;
+    await ask('retry', `${v2}@${times}`);
+    return false;
+  });
   const own = await untilSeen(bed, 'a Job of the second attempt', async () =>
     jobs().find(({ metadata }) => metadata.name !== before.metadata.name),
   );
